@@ -1,14 +1,14 @@
 //! Uplinks as devices send them: each every ten minutes, with readings that change little.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::{
+    iter,
+    sync::atomic::{AtomicI64, Ordering},
+};
 
 use airlock_history::{Kind, NewRecord, Outcome};
 use types::{AppId, Clock, DevId, Random, Timestamp};
 
 use crate::{DEVICES, GROUP};
-
-/// Milliseconds between two uplinks of all devices.
-const APART_MS: i64 = 60;
 
 /// A clock that shows when the last uplink came.
 pub(crate) struct BenchClock(AtomicI64);
@@ -27,8 +27,21 @@ pub(crate) struct Uplink {
     pub(crate) received: Timestamp,
 }
 
+/// What is measured.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) has_gateway: bool,
+    /// Number of applications whose uplinks come in turn.
+    pub(crate) applications: u32,
+    /// Milliseconds between two uplinks of all devices.
+    pub(crate) apart_ms: i64,
+    /// Number of groups between two looks at all files.
+    pub(crate) maintained_after: u32,
+}
+
 pub(crate) struct Input {
-    has_gateway: bool,
+    case: &'static Case,
+    applications: Vec<AppId>,
     state: u64,
     devices: Vec<DevId>,
 }
@@ -67,8 +80,10 @@ pub(crate) fn device(number: u32) -> DevId {
 }
 
 impl Input {
-    pub(crate) fn new(has_gateway: bool) -> Self {
-        Self { has_gateway, state: 88_172_645_463_325_252, devices: (0..DEVICES).map(device).collect() }
+    pub(crate) fn new(case: &'static Case) -> Self {
+        let others = (1..case.applications).map(|number| format!("weather-stations-{number}").parse().unwrap());
+        let applications = iter::once(application()).chain(others).collect();
+        Self { case, applications, state: 88_172_645_463_325_252, devices: (0..DEVICES).map(device).collect() }
     }
 
     /// Xorshift.
@@ -88,7 +103,7 @@ impl Input {
         let payload = [first.to_le_bytes(), second.to_le_bytes()].concat();
         // Devices do not keep their order: each is late by another time.
         let device = (number + (first % 64) as u32) % DEVICES;
-        let millis = 1_790_000_000_000 + i64::from(number) * APART_MS + (second % 50) as i64;
+        let millis = 1_790_000_000_000 + i64::from(number) * self.case.apart_ms + (second % 50) as i64;
         let temperature = 15.0 + (first % 30_000) as f64 / 1000.0;
         let humidity = 40.0 + (second % 400) as f64 / 10.0;
         let battery = 3.6 - f64::from(number / DEVICES % 400) / 1000.0;
@@ -97,9 +112,9 @@ impl Input {
             first & 64 == 0
         );
         let received = Timestamp::from_millis(millis);
-        let metadata = if self.has_gateway { gateway(received, first) } else { String::new() };
+        let metadata = if self.case.has_gateway { gateway(received, first) } else { String::new() };
         Uplink {
-            app_id: application(),
+            app_id: self.applications[(number % self.case.applications) as usize].clone(),
             dev_id: self.devices[device as usize].clone(),
             counter: number / DEVICES,
             payload: payload[..12].try_into().unwrap(),

@@ -22,7 +22,7 @@ use std::{
 use airlock_history as history;
 use futures::StreamExt;
 use history::{Environment, History, Query, Settings};
-use input::{BenchClock, Input, SeededRandom};
+use input::{BenchClock, Case, Input, SeededRandom};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -32,13 +32,21 @@ const GROUP: u32 = 500;
 /// Number of devices.
 pub(crate) const DEVICES: u32 = 10_000;
 
+const PLAIN: Case =
+    Case { name: "without metadata", has_gateway: false, applications: 1, apart_ms: 60, maintained_after: 64 };
+const WITH_GATEWAY: Case = Case { name: "with the metadata of a gateway", has_gateway: true, ..PLAIN };
+/// So fast that segments are full before they are old.
+const MANY: Case =
+    Case { name: "of 10,000 applications in turn", applications: 10_000, apart_ms: 1, maintained_after: 256, ..PLAIN };
+
 #[tokio::main]
 async fn main() {
     let uplinks = env::var("AIRLOCK_HISTORY_UPLINKS").map_or(10.0, |text| text.parse::<f64>().unwrap());
     let uplinks = (uplinks * 1e6) as u32;
     println!("| figure | value | goal |\n|---|--:|--:|");
-    append(uplinks / 10, true).await;
-    let dir = append(uplinks, false).await;
+    append(uplinks / 10, &MANY).await;
+    append(uplinks / 10, &WITH_GATEWAY).await;
+    let dir = append(uplinks, &PLAIN).await;
     if env::var_os("AIRLOCK_HISTORY_APPEND_ONLY").is_none() {
         queries(dir.path(), uplinks).await;
     }
@@ -63,12 +71,12 @@ fn open(dir: &Path, clock: &Arc<BenchClock>) -> Arc<History> {
 }
 
 /// Appends uplinks and seals them, and prints the cost of each.
-async fn append(uplinks: u32, has_gateway: bool) -> tempfile::TempDir {
+async fn append(uplinks: u32, case: &'static Case) -> tempfile::TempDir {
     let dir =
         tempfile::tempdir_in(env::var_os("AIRLOCK_HISTORY_DIR").unwrap_or_else(|| env::temp_dir().into())).unwrap();
     let clock = Arc::new(BenchClock::default());
     let history = open(dir.path(), &clock);
-    let mut input = Input::new(has_gateway);
+    let mut input = Input::new(case);
     let (mut making, mut appending, mut sealing, mut all) =
         (Duration::ZERO, Duration::ZERO, Duration::ZERO, Duration::ZERO);
     for group in 0..uplinks / GROUP {
@@ -89,7 +97,7 @@ async fn append(uplinks: u32, has_gateway: bool) -> tempfile::TempDir {
         let appended = process_time();
         assert!(kept.iter().all(Result::is_ok), "{:?}", kept.first());
         // In turns with appending, so that each can be measured.
-        if group % 64 == 63 {
+        if group % case.maintained_after == case.maintained_after - 1 {
             history.maintain().await.unwrap();
         }
         making += made - start;
@@ -102,7 +110,7 @@ async fn append(uplinks: u32, has_gateway: bool) -> tempfile::TempDir {
     sealing += process_time() - start;
     history.close().await.unwrap();
     let each = |time: Duration| format!("{:.2} µs", time.as_secs_f64() * 1e6 / f64::from(uplinks));
-    let kind = if has_gateway { "with the metadata of a gateway" } else { "without metadata" };
+    let kind = case.name;
     row(&format!("append, {kind}"), each(appending), "");
     row(&format!("seal, {kind}"), each(sealing), "");
     row(&format!("append and seal, {kind}"), each(appending + sealing), "≤ 3 µs");

@@ -4,6 +4,8 @@ pub(crate) mod removed;
 
 use std::{
     fs::{self, File},
+    io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -60,10 +62,37 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
     fs::write(&unfinished, text).map_err(Error::file("write", &unfinished))?;
     File::open(&unfinished).and_then(|file| file.sync_all()).map_err(Error::file("sync", &unfinished))?;
     fs::rename(&unfinished, path).map_err(Error::file("rename", &unfinished))?;
-    path.parent().map_or(Ok(()), sync_dir)
+    path.parent().map_or(Ok(()), sync)
 }
 
-/// Makes names in a directory last.
-pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::file("sync", dir))
+/// Makes the names in a directory, or the contents of a file, last.
+pub(crate) fn sync(path: &Path) -> Result<(), Error> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(Error::file("sync", path))
+}
+
+/// Number of paths from which one sync of their file system costs less than one of each.
+const PATHS_MIN: usize = 32;
+
+/// Makes the names in directories, or the contents of files, last.
+pub(crate) fn sync_each(paths: &[&Path]) -> Result<(), Error> {
+    match paths {
+        [first, ..] if paths.len() >= PATHS_MIN && reports_failures() && are_on_one_device(paths)? => {
+            let synced = File::open(first).and_then(|file| rustix::fs::syncfs(file).map_err(io::Error::from));
+            synced.map_err(Error::file("sync", first))
+        }
+        paths => paths.iter().try_for_each(|path| sync(path)),
+    }
+}
+
+/// Returns true if the sync of a file system reports failures, as it does since Linux 5.8.
+fn reports_failures() -> bool {
+    let system = rustix::system::uname();
+    let mut numbers = system.release().to_str().unwrap_or_default().split('.').map(str::parse::<u32>);
+    matches!((numbers.next(), numbers.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (5, 8))
+}
+
+fn are_on_one_device(paths: &[&Path]) -> Result<bool, Error> {
+    let device = |path: &&Path| Ok(fs::metadata(path).map_err(Error::file("read", path))?.dev());
+    let devices: Vec<_> = paths.iter().map(device).collect::<Result<_, Error>>()?;
+    Ok(devices.iter().all(|device| Some(device) == devices.first()))
 }

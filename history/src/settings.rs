@@ -30,7 +30,8 @@ pub struct Settings {
     /// Maximum size of messages in memory that wait to be written, in bytes. If there are more, further ones are not
     /// kept.
     pub queue_bytes_max: usize,
-    /// How large the file of new messages becomes, in bytes, before they move to Parquet files.
+    /// How large the file of new messages becomes, in bytes, before they move to Parquet files: up to four times this if
+    /// they are of more than 512 applications.
     pub segment_bytes_max: u64,
     /// How long new messages stay out of Parquet files, in minutes.
     pub seal_after_minutes: u32,

@@ -32,6 +32,10 @@ const FULL_SEGMENTS_MAX: usize = 8;
 /// Maximum number of records of a segment, and of their bytes: they are in memory while they are sealed.
 const SEGMENT_RECORDS_MAX: u64 = 1 << 16;
 const SEGMENT_RECORD_BYTES_MAX: u64 = 64 << 20;
+/// A segment of more applications than this may become as many times larger, so that their files have enough records to
+/// be worth their cost, but not more than [`SEGMENT_GROWTH_MAX`] times.
+const SEGMENT_APPLICATIONS: u64 = 256;
+const SEGMENT_GROWTH_MAX: u64 = 4;
 
 /// The segments of this process.
 #[derive(Debug)]
@@ -197,8 +201,9 @@ impl Tail {
 
 /// Returns true if a segment should not grow any more.
 fn is_full(index: &Index, bytes_max: u64) -> bool {
-    let is_large = index.bytes >= bytes_max || index.record_bytes >= SEGMENT_RECORD_BYTES_MAX;
-    is_large || index.records >= SEGMENT_RECORDS_MAX
+    let growth = (index.applications.len() as u64 / SEGMENT_APPLICATIONS).clamp(1, SEGMENT_GROWTH_MAX);
+    let is_large = index.bytes >= bytes_max.saturating_mul(growth) || index.record_bytes >= SEGMENT_RECORD_BYTES_MAX;
+    is_large || index.records >= SEGMENT_RECORDS_MAX * growth
 }
 
 /// Nothing more can be kept until segments are sealed.
@@ -206,4 +211,23 @@ fn no_room(dirs: &[OwnDir]) -> Error {
     let path = dirs.first().map(|dir| dir.path.clone()).unwrap_or_default();
     let source = std::io::Error::new(std::io::ErrorKind::StorageFull, "too many segments wait to become Parquet files");
     Error::File { what: "begin a segment in", path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_of_many_applications_becomes_larger() {
+        for (applications, times) in [(0, 1), (1, 1), (511, 1), (512, 2), (1024, 4), (100_000, 4)] {
+            let applications = (0..applications).map(|number| (number.to_string(), 1)).collect();
+            let mut index = Index { applications, bytes: 100 * times - 1, ..Index::default() };
+            assert!(!is_full(&index, 100), "{times}");
+            index.bytes += 1;
+            assert!(is_full(&index, 100), "{times}");
+            index.bytes = 0;
+            index.records = SEGMENT_RECORDS_MAX * times;
+            assert!(is_full(&index, 100), "{times}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use std::{
 use crate::{
     Error,
     bucket::CACHE,
-    directory::{LOCK, NEW, if_there, list, sync_dir},
+    directory::{LOCK, NEW, if_there, list, sync},
     sealed::write::UNFINISHED,
     tail::disk::Disk,
 };
@@ -112,7 +112,7 @@ impl NewDirectory {
             fs::rename(&self.dir, keep_as).map_err(Error::file("rename", &self.dir))?;
         }
         fs::rename(&self.unfinished, &self.dir).map_err(Error::file("rename", &self.unfinished))?;
-        sync_dir(self.parent())?;
+        sync(self.parent())?;
         Ok(replaces)
     }
 
@@ -150,7 +150,7 @@ fn sync_all(dir: &Path) -> Result<(), Error> {
     for path in list(dir)?.into_iter().filter(|path| path.is_dir()) {
         sync_all(&path)?;
     }
-    sync_dir(dir)
+    sync(dir)
 }
 
 #[cfg(test)]

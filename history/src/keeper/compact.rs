@@ -7,7 +7,7 @@ use types::AppId;
 use super::{Keeper, Work, seal::ids};
 use crate::{
     Error, Record, Skipped,
-    directory::{remove, sync_dir},
+    directory::{remove, sync},
     sealed::{
         file::SealedFile,
         name::{self, DayDir, FileName},
@@ -87,7 +87,7 @@ impl Keeper {
     /// Writes a file in place of others in its directory, as one step for readers and for kills.
     pub(super) fn replace(&self, replaced: &[PathBuf], path: &Path, rows: &[impl Row]) -> Result<(), Error> {
         let unfinished = Self::unfinished(path);
-        if let Err(error) = write_file(&unfinished, rows) {
+        if let Err(error) = write_file(&unfinished, rows).and_then(|()| sync(&unfinished)) {
             // On a full disk it would keep the room that others need.
             _ = remove(&unfinished);
             return Err(error);
@@ -97,7 +97,7 @@ impl Keeper {
             let _moving = self.disk.moving();
             finish(&unfinished, path)?;
         }
-        path.parent().map_or(Ok(()), sync_dir)?;
+        path.parent().map_or(Ok(()), sync)?;
         replaced::delete(path)
     }
 

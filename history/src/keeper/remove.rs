@@ -10,7 +10,7 @@ use crate::{
     directory::{
         Change, remove,
         removed::{self, Removal},
-        sync_dir,
+        sync,
     },
     sealed::{
         file::SealedFile,
@@ -108,7 +108,7 @@ impl Keeper {
                 _ => self.remove_from(day, &file, removal, work),
             });
         }
-        result.and(sync_dir(&day.path))
+        result.and(sync(&day.path))
     }
 
     /// Files that are damaged stay, and are named: what they have of the device cannot be read either.

@@ -2,7 +2,7 @@
 //! the segment, so that it can be done again after a kill at any step.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, mem,
     path::{Path, PathBuf},
 };
@@ -10,7 +10,7 @@ use std::{
 use super::{Keeper, Work};
 use crate::{
     Error, RecordId,
-    directory::{Change, remove, removed::Removal, sync_dir},
+    directory::{Change, remove, removed::Removal, sync_each},
     record::View,
     record::moment,
     sealed::{
@@ -47,9 +47,13 @@ impl Row for Encoded<'_> {
     }
 }
 
-/// A file that is written, but does not have its name yet.
+/// Number of directories that a file is in: that of its day, that of its application, and that of history.
+const DIRS: usize = 3;
+
+/// A file of a segment.
 struct Written {
-    unfinished: PathBuf,
+    /// What it is called before all are written; none if an earlier attempt has given it its name.
+    unfinished: Option<PathBuf>,
     path: PathBuf,
 }
 
@@ -95,15 +99,15 @@ impl Keeper {
 
     fn seal(&self, _change: &Change, tail: &Tail, segment: &Segment) -> Result<(), Error> {
         segment.begin_seal()?;
-        let written = self.write(segment)?;
+        let files = self.write(segment)?;
         {
             let _moving = self.disk.moving();
-            written.iter().try_for_each(|file| finish(&file.unfinished, &file.path))?;
+            unfinished(&files).try_for_each(|(unfinished, path)| finish(unfinished, path))?;
             tail.forget(segment);
         }
-        // The names must last before the only other copy goes.
-        let dirs: std::collections::BTreeSet<_> = written.iter().filter_map(|file| file.path.parent()).collect();
-        dirs.into_iter().try_for_each(sync_dir)?;
+        // The names must last before the only other copy goes, also those of directories that are new.
+        let dirs: BTreeSet<_> = files.iter().flat_map(|file| file.path.ancestors().skip(1).take(DIRS)).collect();
+        sync_each(&dirs.into_iter().collect::<Vec<_>>())?;
         segment.delete()
     }
 
@@ -112,17 +116,18 @@ impl Keeper {
         let removals = self.disk.removals()?;
         let blocks = segment.read_all()?;
         let is_kept = |row: &Encoded<'_>| !removals.has(row.head.id, row.head.app_id, row.head.dev_id);
-        let files = by_day(blocks.iter().flat_map(encoded).filter(is_kept));
-        let mut written = Vec::new();
-        for ((app_id, _), rows) in files {
-            let Ok(app_id) = str::from_utf8(app_id) else { continue };
-            let result = self.write_day(app_id, &segment.name, &sort(&rows), &mut written);
-            if let Err(error) = result {
-                written.iter().for_each(|file| _ = remove(&file.unfinished));
-                return Err(error);
-            }
+        let days = by_day(blocks.iter().flat_map(encoded).filter(is_kept));
+        let mut files = Vec::new();
+        let mut days = days.iter().filter_map(|((app_id, _), rows)| Some((str::from_utf8(app_id).ok()?, rows)));
+        let written =
+            days.try_for_each(|(app_id, rows)| self.write_day(app_id, &segment.name, &sort(rows), &mut files));
+        let paths = unfinished(&files).map(|(unfinished, _)| unfinished).collect::<Vec<_>>();
+        if let Err(error) = written.and_then(|()| sync_each(&paths)) {
+            // On a full disk they would keep the room that others need.
+            paths.iter().for_each(|path| _ = remove(path));
+            return Err(error);
         }
-        Ok(written)
+        Ok(files)
     }
 
     fn write_day(
@@ -130,19 +135,25 @@ impl Keeper {
         app_id: &str,
         origin: &str,
         rows: &[Encoded<'_>],
-        written: &mut Vec<Written>,
+        files: &mut Vec<Written>,
     ) -> Result<(), Error> {
         let Some((first, last)) = ids(rows) else { return Ok(()) };
         let dir = day_dir(self.disk.root(), app_id, first.millis);
-        create_dir(self.disk.root(), &dir)?;
         let path = FileName::new(&dir, first, last, origin).path;
         if path.exists() {
+            files.push(Written { unfinished: None, path });
             return Ok(());
         }
+        fs::create_dir_all(&dir).map_err(Error::file("create", &dir))?;
         let unfinished = Self::unfinished(&path);
-        written.push(Written { unfinished: unfinished.clone(), path });
-        write_file(&unfinished, rows).map(drop)
+        files.push(Written { unfinished: Some(unfinished.clone()), path });
+        write_file(&unfinished, rows)
     }
+}
+
+/// The files that do not have their names yet, and these.
+fn unfinished(files: &[Written]) -> impl Iterator<Item = (&Path, &Path)> {
+    files.iter().filter_map(|file| Some((file.unfinished.as_deref()?, &*file.path)))
 }
 
 /// The records of each application and day.
@@ -174,14 +185,4 @@ fn encoded(block: &Block) -> impl Iterator<Item = Encoded<'_>> {
 pub(super) fn ids(rows: &[impl Row]) -> Option<(RecordId, RecordId)> {
     let ids = rows.iter().map(Row::id);
     Some((ids.clone().min()?, ids.max()?))
-}
-
-/// Creates the directory of a day, so that it lasts.
-fn create_dir(root: &Path, dir: &Path) -> Result<(), Error> {
-    if dir.exists() {
-        return Ok(());
-    }
-    fs::create_dir_all(dir).map_err(Error::file("create", dir))?;
-    dir.parent().map_or(Ok(()), sync_dir)?;
-    sync_dir(root)
 }

@@ -50,15 +50,13 @@ impl Row for &Record {
     }
 }
 
-/// Writes a file of rows, so that it is whole and on disk, and returns its length. The rows are in the order of
-/// [`sort`].
-pub(crate) fn write_file(path: &Path, rows: &[impl Row]) -> Result<u64, Error> {
+/// Writes a file of rows, which may not be on disk yet. The rows are in the order of [`sort`].
+pub(crate) fn write_file(path: &Path, rows: &[impl Row]) -> Result<(), Error> {
     let file = File::create(path).map_err(Error::file("create", path))?;
     let buffered = BufWriter::with_capacity(1 << 18, file);
     let failed = |source: parquet::errors::ParquetError| Error::file("write", path)(into_io(source));
     let buffered = write_rows(buffered, rows).map_err(failed)?;
-    let file = buffered.into_inner().map_err(|error| Error::file("write", path)(error.into_error()))?;
-    file.sync_all().and_then(|()| file.metadata()).map(|metadata| metadata.len()).map_err(Error::file("sync", path))
+    buffered.into_inner().map(drop).map_err(|error| Error::file("write", path)(error.into_error()))
 }
 
 /// Puts rows into the order in which files have them: by device, then by time.
@@ -79,14 +77,14 @@ pub(crate) fn sort<R: Row>(rows: &[R]) -> Vec<R> {
 /// Writes rows in the format of a file.
 fn write_rows<W: Write + Send>(out: W, rows: &[impl Row]) -> ParquetResult<W> {
     let devices = rows.chunk_by(|left, right| left.dev_id() == right.dev_id()).count();
-    let mut writer = new_writer(out, devices as u64)?;
+    let mut writer = new_writer(out, devices as u64, rows.len())?;
     write_groups(&mut writer, rows)?;
     writer.into_inner()
 }
 
-/// Begins a file: `devices` is how many the filter for them has room for.
-pub(crate) fn new_writer<W: Write + Send>(out: W, devices: u64) -> ParquetResult<SerializedFileWriter<W>> {
-    SerializedFileWriter::new(out, schema()?, Arc::new(properties(devices)))
+/// Begins a file of so many rows: `devices` is how many the filter for them has room for.
+pub(crate) fn new_writer<W: Write + Send>(out: W, devices: u64, rows: usize) -> ParquetResult<SerializedFileWriter<W>> {
+    SerializedFileWriter::new(out, schema()?, Arc::new(properties(devices, rows)))
 }
 
 /// Adds rows to a file.

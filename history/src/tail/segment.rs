@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use crate::{
     Error, RecordId,
-    directory::{remove, sync_dir},
+    directory::{remove, sync},
     record::device_hash,
     tail::{
         block::{self, Block, MAGIC},
@@ -114,7 +114,7 @@ impl Segment {
         let path = dir.join(&name).with_extension(EXTENSION);
         let file = File::options().read(true).append(true).create_new(true).open(&path);
         let file = file.map_err(Error::file("create", &path))?;
-        sync_dir(dir)?;
+        sync(dir)?;
         Ok(Self { name, path, file, index: RwLock::default() })
     }
 
@@ -151,7 +151,7 @@ impl Segment {
             return Ok(());
         }
         fs::rename(&self.path, &sealing).map_err(Error::file("rename", &self.path))?;
-        self.path.parent().map_or(Ok(()), sync_dir)
+        self.path.parent().map_or(Ok(()), sync)
     }
 
     /// Returns true if it does not grow any more because sealing has begun.

@@ -17,7 +17,7 @@ const DEVICES: u64 = 10_000;
 
 impl ParquetFile {
     pub(super) fn new() -> io::Result<Self> {
-        new_writer(Vec::new(), DEVICES).map(Self).map_err(into_io)
+        new_writer(Vec::new(), DEVICES, usize::MAX).map(Self).map_err(into_io)
     }
 
     pub(super) fn write(&mut self, records: &[Record]) -> io::Result<Vec<u8>> {
