@@ -14,8 +14,8 @@ pub enum ProviderError {
          secret of the client"
     )]
     Tokens(#[source] client::Error),
-    /// The provider was away a moment ago.
-    #[error("it did not answer a moment ago: try again in a few seconds")]
+    /// A call to the provider failed a moment ago.
+    #[error("a call to it failed a moment ago: try again in a few seconds")]
     Away,
     /// The provider describes another issuer.
     #[error(

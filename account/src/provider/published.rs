@@ -59,36 +59,38 @@ impl Published {
             }
         }
         let description = self.read_description(&mut known, issuer).await?;
-        let keys = known.call(now, self.client.keys(&description).await)?;
+        let keys = self.call(&mut known, self.client.keys(&description)).await?;
         let key = fitting(&keys, header);
-        known.keys = Some((keys, now));
+        known.keys = Some((keys, self.clock.now()));
         key.ok_or(ProviderError::UnknownKey)
     }
 
     async fn read_description(&self, known: &mut Known, issuer: &str) -> Outcome<Arc<ProviderDescription>> {
-        let now = self.clock.now();
         if let Some((description, read)) = &known.description
-            && is_within(LIFETIME, *read, now)
+            && is_within(LIFETIME, *read, self.clock.now())
         {
             return Ok(Arc::clone(description));
         }
-        if known.failed.is_some_and(|failed| is_within(PAUSE, failed, now)) {
-            return Err(ProviderError::Away);
-        }
-        let description = known.call(now, self.client.description().await)?;
+        let description = self.call(known, self.client.description()).await?;
         if description.issuer != issuer {
+            known.failed = Some(self.clock.now());
             return Err(ProviderError::Description { found: description.issuer });
         }
         let description = Arc::new(description);
-        known.description = Some((Arc::clone(&description), now));
+        known.description = Some((Arc::clone(&description), self.clock.now()));
         Ok(description)
     }
-}
 
-impl Known {
-    /// Notes whether a call failed.
-    fn call<T>(&mut self, now: Timestamp, called: client::Result<T>) -> Outcome<T> {
-        self.failed = called.is_err().then_some(now);
+    /// Makes a call, unless one has just failed.
+    ///
+    /// The pause begins when a call has failed, and not when it was made: otherwise each of those who wait meanwhile
+    /// would wait for another call to time out, one after the other.
+    async fn call<T>(&self, known: &mut Known, call: impl Future<Output = client::Result<T>>) -> Outcome<T> {
+        if known.failed.is_some_and(|failed| is_within(PAUSE, failed, self.clock.now())) {
+            return Err(ProviderError::Away);
+        }
+        let called = call.await;
+        known.failed = called.is_err().then(|| self.clock.now());
         Ok(called?)
     }
 }

@@ -1,5 +1,7 @@
 //! What a provider sends is checked, and a provider that is away keeps nobody out.
 
+use std::{sync::Arc, time::Duration};
+
 use serde_json::json;
 
 use super::{
@@ -141,7 +143,7 @@ async fn passwords_work_while_a_provider_is_away() {
     assert_eq!((page.status.as_u16(), page.has("#password")), (503, true));
     page.check(BEGIN);
     let calls = provider.calls();
-    assert!(browser.get(BEGIN).await.check_refusal("").contains("did not answer a moment ago"));
+    assert!(browser.get(BEGIN).await.check_refusal("").contains("failed a moment ago"));
     assert_eq!(provider.calls(), calls, "it is left alone for a while");
     let fields = [("username", "alice"), ("password", PASSWORD)];
     assert_eq!(browser.post("/users/login", &fields).await.place(), "/my/applications");
@@ -149,6 +151,26 @@ async fn passwords_work_while_a_provider_is_away() {
     provider.set_away(false);
     service.pass(5);
     come_back(&provider, &mut Browser::new(&service), &alice()).await.place();
+}
+
+#[tokio::test]
+async fn those_who_wait_for_a_call_that_fails_slowly_share_its_failure() {
+    let provider = StandIn::start().await;
+    let service = Service::start_with(provider.settings(true)).await;
+    let (mut first, mut second) = (Browser::new(&service), Browser::new(&service));
+    let answers = (go(&provider, &mut first, &alice()).await, go(&provider, &mut second, &alice()).await);
+    let clock = Arc::clone(&service.clock);
+    provider.set_away_after(move || clock.advance(Duration::from_secs(10)));
+    assert_eq!(first.get(&path(&answers.0)).await.status, 503, "its keys do not come");
+    let calls = provider.calls();
+    assert!(second.get(&path(&answers.1)).await.check_refusal("").contains("failed a moment ago"));
+    assert_eq!(provider.calls(), calls);
+
+    service.pass(3600);
+    assert_eq!(first.get(BEGIN).await.status, 503, "its description does not come");
+    let calls = provider.calls();
+    assert!(second.get(BEGIN).await.check_refusal("").contains("failed a moment ago"));
+    assert_eq!(provider.calls(), calls);
 }
 
 #[tokio::test]
@@ -160,6 +182,8 @@ async fn a_description_of_another_issuer_is_refused() {
     let problem = page.check_refusal("");
     assert_eq!(page.status, 503);
     assert!(problem.contains("`https://login.example.com`") && problem.contains("login_providers"), "{problem}");
+    assert!(Browser::new(&service).get(BEGIN).await.check_refusal("").contains("failed a moment ago"));
+    assert_eq!(provider.calls(), 1);
 }
 
 #[tokio::test]

@@ -55,6 +55,8 @@ struct Known {
     count: usize,
     user_info: Value,
     is_away: bool,
+    /// What happens before it answers a call.
+    delay: Box<dyn Fn() + Send>,
     calls: usize,
 }
 
@@ -88,6 +90,7 @@ impl StandIn {
             count: 0,
             user_info: Value::Null,
             is_away: false,
+            delay: Box::new(|| {}),
             calls: 0,
         }));
         let router = Router::new()
@@ -185,7 +188,13 @@ impl StandIn {
         self.lock().is_away = is_away;
     }
 
-    /// How often its description was asked for.
+    /// It is away from now on, which callers learn after this.
+    pub(super) fn set_away_after(&self, delay: impl Fn() + Send + 'static) {
+        let mut known = self.lock();
+        (known.is_away, known.delay) = (true, Box::new(delay));
+    }
+
+    /// How often its description and its keys were asked for.
     pub(super) fn calls(&self) -> usize {
         self.lock().calls
     }
@@ -198,6 +207,15 @@ impl StandIn {
 impl Drop for StandIn {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+impl Known {
+    /// Counts a call. Returns false while it is away.
+    fn answers(&mut self) -> bool {
+        self.calls += 1;
+        (self.delay)();
+        !self.is_away
     }
 }
 
@@ -261,8 +279,7 @@ fn signing_input(header: &Value, claims: &Value) -> String {
 
 async fn description(State(state): State<Arc<Mutex<Known>>>) -> Response {
     let mut known = state.lock().unwrap();
-    known.calls += 1;
-    if known.is_away {
+    if !known.answers() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     let issuer = &known.issuer;
@@ -276,8 +293,12 @@ async fn description(State(state): State<Arc<Mutex<Known>>>) -> Response {
     .into_response()
 }
 
-async fn keys(State(state): State<Arc<Mutex<Known>>>) -> Json<Value> {
-    Json(json!({"keys": state.lock().unwrap().published}))
+async fn keys(State(state): State<Arc<Mutex<Known>>>) -> Response {
+    let mut known = state.lock().unwrap();
+    if !known.answers() {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    Json(json!({"keys": known.published})).into_response()
 }
 
 async fn token(
