@@ -308,4 +308,8 @@ impl Kinded for Error {
     fn exceeded(&self) -> Option<&RateLimitExceeded> {
         if let Self::RateLimited(exceeded) = self { Some(exceeded) } else { None }
     }
+
+    fn is_cause_logged(&self) -> bool {
+        matches!(self, Self::Provider { .. })
+    }
 }

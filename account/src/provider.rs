@@ -15,7 +15,7 @@ use client::{
     account::{AuthorizationCode, CodeVerifier},
     openid::{AuthenticationRequest, OpenIdClient, ProviderClient},
 };
-use server::secret_file::SecretFile;
+use server::{secret_file::SecretFile, status::ErrorChain};
 use types::{Clock, Secret};
 
 use self::{
@@ -79,8 +79,11 @@ impl Provider {
         &self.settings.title
     }
 
-    /// The error of a login that failed.
+    /// The error of a login that failed. What the operator has to know is logged.
     pub(crate) fn failed(&self, reason: ProviderError) -> Error {
+        if reason.concerns_operator() {
+            tracing::warn!(provider = %self.name, error = %ErrorChain(&reason), "a login at a provider failed");
+        }
         Error::Provider { title: self.settings.title.clone(), reason }
     }
 

@@ -100,6 +100,23 @@ impl ProviderError {
             error => Self::Call(error),
         }
     }
+
+    /// Returns false for what users mend themselves, what any browser can claim, and what follows from a failure that
+    /// has just been logged.
+    pub(super) fn concerns_operator(&self) -> bool {
+        !matches!(
+            self,
+            Self::Away
+                | Self::State
+                | Self::Answerer
+                | Self::Declined
+                | Self::Refused(_)
+                | Self::NoCode
+                | Self::Unlinked
+                | Self::Disabled
+                | Self::OtherSession
+        )
+    }
 }
 
 impl Kinded for ProviderError {

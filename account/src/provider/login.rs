@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use server::{ledger::Owner, status::ErrorChain};
-use types::{Kind, Kinded, Secret, Timestamp, UserId, Username};
+use server::ledger::Owner;
+use types::{Secret, Timestamp, UserId, Username};
 
 use super::{
     Outcome, Person, Provider,
@@ -207,9 +207,6 @@ impl Account {
     fn refuse_login(&self, provider: &Provider, reason: ProviderError, from: IpAddr) -> Error {
         metrics::refused("provider");
         self.audit.note_from(from, "login refused", &provider.name);
-        if reason.kind() == Kind::Unavailable {
-            tracing::warn!(provider = %provider.name, error = %ErrorChain(&reason), "a login at a provider failed");
-        }
         provider.failed(reason)
     }
 }

@@ -1,18 +1,53 @@
 //! What a provider sends is checked, and a provider that is away keeps nobody out.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    io::{self, Write},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use serde_json::json;
+use tracing::{Dispatch, subscriber::DefaultGuard};
 
 use super::{
     BEGIN, alice, come_back, go, path,
-    stand_in::{Key, StandIn},
+    stand_in::{CLIENT_SECRET, Key, StandIn},
     users,
 };
 use crate::{
     service::{PASSWORD, Service},
     site::Browser,
 };
+
+/// The warnings that this thread logs.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn start() -> (Self, (DefaultGuard, Dispatch)) {
+        // With a single subscriber, `tracing` asks only the thread that logs an event first whether anybody wants it.
+        let second = Dispatch::new(tracing_subscriber::registry());
+        let log = Self::default();
+        let writer = log.clone();
+        let lines = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_ansi(false);
+        let lines = lines.with_writer(move || writer.clone()).finish();
+        (log, (tracing::subscriber::set_default(lines), second))
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 #[tokio::test]
 async fn a_token_that_fails_a_check_logs_nobody_in() {
@@ -171,6 +206,28 @@ async fn those_who_wait_for_a_call_that_fails_slowly_share_its_failure() {
     let calls = provider.calls();
     assert!(second.get(BEGIN).await.check_refusal("").contains("failed a moment ago"));
     assert_eq!(provider.calls(), calls);
+}
+
+#[tokio::test]
+async fn what_the_operator_can_mend_is_logged_once() {
+    let (log, _logging) = Log::start();
+    let provider = StandIn::start().await;
+    let service = Service::start_with(provider.settings(true)).await;
+    tracing::callsite::rebuild_interest_cache();
+    come_back(&provider, &mut Browser::new(&service), &json!({"aud": "another-client"})).await;
+    provider.set_away(true);
+    service.pass(3600);
+    for _ in 0..2 {
+        assert_eq!(Browser::new(&service).get(BEGIN).await.status, 503);
+    }
+    Browser::new(&service).get(&format!("{BEGIN}/callback?state=x&error=y")).await;
+    let text = log.text();
+    let lines: Vec<_> = text.lines().filter(|line| line.contains("a login at a provider failed")).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    for (line, cause) in lines.iter().zip(["`aud` of its ID token", "503 Service Unavailable"]) {
+        assert!(line.contains("WARN") && line.contains("provider=example") && line.contains(cause), "{line}");
+    }
+    assert!(!text.contains(CLIENT_SECRET) && !text.contains("code-1"), "{text}");
 }
 
 #[tokio::test]
