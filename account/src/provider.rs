@@ -126,7 +126,8 @@ impl Provider {
             return Ok(token.profile.clone());
         }
         let description = self.published.description(&self.settings.issuer).await?;
-        let Some(profile) = self.client.user_info::<Profile>(&description, access_token).await? else {
+        let profile = self.client.user_info::<Profile>(&description, access_token).await;
+        let Some(profile) = profile.map_err(|error| ProviderError::of("your profile", error))? else {
             return Ok(token.profile.clone());
         };
         // A stolen access token must not bring somebody else's address.

@@ -2,18 +2,32 @@
 
 use types::{Kind, Kinded};
 
+/// Maximum length of a provider's text, in characters.
+const TEXT_MAX: usize = 400;
+
 /// Reasons why a login at an OpenID Connect provider failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     /// The provider is away, or its answer cannot be read.
     #[error(transparent)]
     Call(#[from] client::Error),
+    /// The provider answers with an error.
+    #[error(
+        "it does not give {what} ({reason}): try again later; if that does not help, the operator of this network must \
+         check `account.login_providers.<name>` and the provider"
+    )]
+    Withheld {
+        /// What was asked for.
+        what: &'static str,
+        /// The provider's text, or the status.
+        reason: String,
+    },
     /// The provider does not give tokens for the code.
     #[error(
         "it gave no token ({0}): begin again; if that does not help, the operator of this network must check id and \
          secret of the client"
     )]
-    Tokens(#[source] client::Error),
+    Tokens(String),
     /// A call to the provider failed a moment ago.
     #[error("a call to it failed a moment ago: try again in a few seconds")]
     Away,
@@ -91,14 +105,14 @@ pub enum ProviderError {
 }
 
 impl ProviderError {
+    /// The error of a request for `what`.
+    pub(super) fn of(what: &'static str, error: client::Error) -> Self {
+        refusal(error).map_or_else(Self::Call, |reason| Self::Withheld { what, reason })
+    }
+
     /// The error of a request for tokens.
     pub(super) fn of_tokens(error: client::Error) -> Self {
-        match error {
-            client::Error::Refused { .. } | client::Error::Foreign { .. } | client::Error::NotAccepted { .. } => {
-                Self::Tokens(error)
-            }
-            error => Self::Call(error),
-        }
+        refusal(error).map_or_else(Self::Call, Self::Tokens)
     }
 
     /// Returns false for what users mend themselves, what any browser can claim, and what follows from a failure that
@@ -122,8 +136,24 @@ impl ProviderError {
 impl Kinded for ProviderError {
     fn kind(&self) -> Kind {
         match self {
-            Self::Call(_) | Self::Tokens(_) | Self::Away | Self::Description { .. } => Kind::Unavailable,
+            Self::Call(_) | Self::Withheld { .. } | Self::Tokens(_) => Kind::Unavailable,
+            Self::Away | Self::Description { .. } => Kind::Unavailable,
             _ => Kind::Denied,
         }
     }
+}
+
+/// The text of a provider that answers with an error.
+fn refusal(error: client::Error) -> Result<String, client::Error> {
+    match error {
+        client::Error::Refused { message, .. }
+        | client::Error::Foreign { message, .. }
+        | client::Error::NotAccepted { message } => Ok(shortened(&message)),
+        error => Err(error),
+    }
+}
+
+/// A text of the provider, as pages and the log show it.
+pub(super) fn shortened(text: &str) -> String {
+    text.chars().take(TEXT_MAX).collect()
 }

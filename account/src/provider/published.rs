@@ -10,7 +10,10 @@ use jsonwebtoken::{
 use tokio::sync::Mutex;
 use types::{Clock, Timestamp};
 
-use super::{Outcome, error::ProviderError};
+use super::{
+    Outcome,
+    error::{ProviderError, shortened},
+};
 
 /// Time for which description and keys are used before they are read again.
 const LIFETIME: Duration = Duration::from_secs(3600);
@@ -59,7 +62,7 @@ impl Published {
             }
         }
         let description = self.read_description(&mut known, issuer).await?;
-        let keys = self.call(&mut known, self.client.keys(&description)).await?;
+        let keys = self.call(&mut known, "its keys", self.client.keys(&description)).await?;
         let key = fitting(&keys, header);
         known.keys = Some((keys, self.clock.now()));
         key.ok_or(ProviderError::UnknownKey)
@@ -71,27 +74,32 @@ impl Published {
         {
             return Ok(Arc::clone(description));
         }
-        let description = self.call(known, self.client.description()).await?;
+        let description = self.call(known, "its description", self.client.description()).await?;
         if description.issuer != issuer {
             known.failed = Some(self.clock.now());
-            return Err(ProviderError::Description { found: description.issuer });
+            return Err(ProviderError::Description { found: shortened(&description.issuer) });
         }
         let description = Arc::new(description);
         known.description = Some((Arc::clone(&description), self.clock.now()));
         Ok(description)
     }
 
-    /// Makes a call, unless one has just failed.
+    /// Makes a call for `what`, unless one has just failed.
     ///
     /// The pause begins when a call has failed, and not when it was made: otherwise each of those who wait meanwhile
     /// would wait for another call to time out, one after the other.
-    async fn call<T>(&self, known: &mut Known, call: impl Future<Output = client::Result<T>>) -> Outcome<T> {
+    async fn call<T>(
+        &self,
+        known: &mut Known,
+        what: &'static str,
+        call: impl Future<Output = client::Result<T>>,
+    ) -> Outcome<T> {
         if known.failed.is_some_and(|failed| is_within(PAUSE, failed, self.clock.now())) {
             return Err(ProviderError::Away);
         }
         let called = call.await;
         known.failed = called.is_err().then(|| self.clock.now());
-        Ok(called?)
+        called.map_err(|error| ProviderError::of(what, error))
     }
 }
 

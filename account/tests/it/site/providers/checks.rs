@@ -177,6 +177,8 @@ async fn passwords_work_while_a_provider_is_away() {
     let page = browser.get(BEGIN).await;
     assert_eq!((page.status.as_u16(), page.has("#password")), (503, true));
     page.check(BEGIN);
+    let problem = page.check_refusal("");
+    assert!(problem.contains("does not give its description (503 Service Unavailable)"), "{problem}");
     let calls = provider.calls();
     assert!(browser.get(BEGIN).await.check_refusal("").contains("failed a moment ago"));
     assert_eq!(provider.calls(), calls, "it is left alone for a while");
