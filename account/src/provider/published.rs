@@ -130,3 +130,82 @@ fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
     let signs = key.common.public_key_use.as_ref().is_none_or(|public_use| *public_use == PublicKeyUse::Signature);
     is_of_kind && is_for_it && signs
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const RSA: (&str, Algorithm) = ("RSA", Algorithm::RS256);
+
+    fn key(kind: &str, more: Value) -> Value {
+        let mut key = match kind {
+            "RSA" => json!({"kty": "RSA", "n": "AQAB", "e": "AQAB"}),
+            "oct" => json!({"kty": "oct", "k": "AQAB"}),
+            "Ed25519" | "X25519" => json!({"kty": "OKP", "crv": kind, "x": "AQAB"}),
+            curve => json!({"kty": "EC", "crv": curve, "x": "AQAB", "y": "AQAB"}),
+        };
+        let Value::Object(more) = more else { unreachable!("members are an object") };
+        key.as_object_mut().unwrap().extend(more);
+        key
+    }
+
+    fn finds(keys: &[Value], algorithm: Algorithm, id: Option<&str>) -> bool {
+        let keys: JwkSet = serde_json::from_value(json!({"keys": keys})).unwrap();
+        let header = Header { kid: id.map(str::to_owned), ..Header::new(algorithm) };
+        fitting(&keys, &header).is_some()
+    }
+
+    #[test]
+    fn a_key_verifies_only_what_it_is_for() {
+        let algorithms = [
+            Algorithm::RS256,
+            Algorithm::PS256,
+            Algorithm::ES256,
+            Algorithm::ES384,
+            Algorithm::EdDSA,
+            Algorithm::HS256,
+        ];
+        for (kind, own) in [
+            ("RSA", &algorithms[..2]),
+            ("P-256", &algorithms[2..3]),
+            ("P-384", &algorithms[3..4]),
+            ("Ed25519", &algorithms[4..5]),
+            ("P-521", &algorithms[..0]),
+            ("secp256k1", &algorithms[..0]),
+            ("X25519", &algorithms[..0]),
+            ("oct", &algorithms[..0]),
+        ] {
+            for algorithm in algorithms {
+                let found = finds(&[key(kind, json!({"kid": "1"}))], algorithm, Some("1"));
+                assert_eq!(found, own.contains(&algorithm), "{kind} {algorithm:?}");
+            }
+        }
+        let (kind, algorithm) = RSA;
+        for (more, expected) in [
+            (json!({"use": "sig", "alg": "RS256"}), true),
+            (json!({"use": "enc"}), false),
+            (json!({"alg": "PS256"}), false),
+            (json!({"use": "enc", "alg": "RSA-OAEP"}), false),
+            (json!({"alg": "of the next decade"}), false),
+        ] {
+            assert_eq!(finds(&[key(kind, more.clone())], algorithm, None), expected, "{more}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_found_by_its_id_or_because_no_other_fits() {
+        let (kind, algorithm) = RSA;
+        let [first, second] = ["1", "2"].map(|id| key(kind, json!({"kid": id})));
+        let nameless = key(kind, json!({}));
+        let elliptic = key("P-256", json!({"kid": "1"}));
+        assert!(finds(&[first.clone(), second.clone(), elliptic.clone()], algorithm, Some("1")));
+        assert!(finds(&[first.clone(), elliptic], algorithm, None));
+        assert!(finds(&[nameless.clone()], algorithm, None));
+        assert!(!finds(&[nameless], algorithm, Some("1")), "another name is none");
+        assert!(!finds(&[first.clone(), second], algorithm, Some("3")));
+        assert!(!finds(&[first.clone(), first], algorithm, Some("1")), "either may be meant");
+        assert!(!finds(&[], algorithm, None));
+    }
+}

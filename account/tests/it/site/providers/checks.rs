@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use airlock_account::Settings;
 use serde_json::json;
 use tracing::{Dispatch, subscriber::DefaultGuard};
 
@@ -134,6 +135,26 @@ async fn the_answer_to_another_browser_is_refused() {
     service.pass(600);
     assert!(mine.get(&path(&back)).await.check_refusal("").contains("more than ten minutes ago"));
     assert!(users(&service).await.is_empty());
+}
+
+#[tokio::test]
+async fn the_cookie_of_a_login_is_for_its_own_pages_and_no_script() {
+    let provider = StandIn::start().await;
+    let public_url = Some("https://account.example.com".parse().unwrap());
+    let service = Service::start_with(Settings { public_url, ..provider.settings(true) }).await;
+    let page = Browser::new(&service).get(BEGIN).await;
+    let set = page.headers["set-cookie"].to_str().unwrap();
+    for attribute in ["provider_login=", "HttpOnly", "SameSite=Lax", "Secure", "Path=/users/login;", "Max-Age=600"] {
+        assert!(set.contains(attribute), "{set}");
+    }
+    let url = page.place();
+    assert!(
+        url.contains("redirect_uri=https%3A%2F%2Faccount.example.com%2Fusers%2Flogin%2Fexample%2Fcallback"),
+        "{url}"
+    );
+    let page = Browser::new(&service).get(&format!("{BEGIN}/callback?state=x")).await;
+    let set = page.headers["set-cookie"].to_str().unwrap();
+    assert!(set.starts_with("provider_login=;") && set.contains("Max-Age=0"), "{set}");
 }
 
 #[tokio::test]
