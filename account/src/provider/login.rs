@@ -206,7 +206,8 @@ impl Account {
     /// Records that a login was refused. Returns its error.
     fn refuse_login(&self, provider: &Provider, reason: ProviderError, from: IpAddr) -> Error {
         metrics::refused("provider");
-        self.audit.note_from(from, "login refused", &provider.name);
+        // Not the name alone, which could be that of a user.
+        self.audit.note_from(from, "login refused", &format_args!("by {}", provider.name));
         provider.failed(reason)
     }
 }
