@@ -186,7 +186,8 @@ impl OpenIdClient {
     fn endpoint(&self, name: &'static str, text: &str) -> Result<Url> {
         let url: Option<Url> = text.parse().ok();
         let fits = |url: &Url| if self.is_https { url.scheme() == "https" } else { is_on_this_machine(url) };
-        let refused = || self.http.unreadable(format!("its `{name}` is not an address with https"));
+        let must = if self.is_https { "have https" } else { "have http, on this machine, like the issuer" };
+        let refused = || self.http.unreadable(format!("its `{name}` must {must}"));
         url.filter(fits).ok_or_else(refused)
     }
 }
@@ -228,6 +229,11 @@ mod tests {
         assert!(local.endpoint("jwks_uri", "http://127.0.0.1:9401/keys").is_ok());
         for other in ["https://login.example.com/keys", "http://login.example.com/keys", "file:///keys", "keys"] {
             assert!(matches!(local.endpoint("jwks_uri", other), Err(Error::Unreadable { .. })), "{other}");
+        }
+        let remote = OpenIdClient { is_https: true, ..local };
+        assert!(remote.endpoint("jwks_uri", "https://keys.example.com").is_ok());
+        for other in ["http://login.example.com/keys", "http://127.0.0.1/keys", "javascript:keys"] {
+            assert!(matches!(remote.endpoint("jwks_uri", other), Err(Error::Unreadable { .. })), "{other}");
         }
     }
 }
