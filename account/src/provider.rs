@@ -69,7 +69,10 @@ impl Providers {
 
 impl Provider {
     fn open(name: &ProviderName, settings: &ProviderSettings, clock: Arc<dyn Clock>) -> Result<Self> {
-        let client = OpenIdClient::new(&settings.issuer).map_err(|_| settings::WRONG_ISSUER)?;
+        let client = OpenIdClient::new(&settings.issuer).map_err(|error| match error {
+            client::Error::Address { .. } => settings::WRONG_ISSUER,
+            _ => settings::NO_AUTHORITIES,
+        })?;
         let secret = settings.client_secret_file.as_deref().map(SecretFile::open).transpose()?;
         let published = Published::new(client.clone(), Arc::clone(&clock));
         Ok(Self { name: name.clone(), settings: settings.clone(), client, secret, published, clock })

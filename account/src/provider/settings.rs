@@ -21,6 +21,12 @@ pub(super) const WRONG_ISSUER: Error = Error::Setting {
     must: "must be the provider's issuer, such as https://login.example.com, with http only on localhost",
 };
 
+/// Trust in the system's certificate authorities is all that can be missing for an address that is right.
+pub(super) const NO_AUTHORITIES: Error = Error::Setting {
+    name: "account.login_providers.<name>.issuer",
+    must: "needs certificate authorities, and this system has none: install them, or name their file in SSL_CERT_FILE",
+};
+
 /// The name of a provider in the settings, in addresses and in the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProviderName(String);
