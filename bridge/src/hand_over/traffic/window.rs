@@ -61,7 +61,9 @@ impl Window {
         let whole_ticks = (minutes * 60 / TICK_S).min(TICKS as u64 - 1);
         let events: u64 = self.last(now, whole_ticks).map(|(number, tick)| tick.events.at(number)).sum();
         let in_tick = Duration::from_secs(now.as_secs() % TICK_S);
-        let seconds = (Duration::from_secs(whole_ticks * TICK_S) + in_tick).min(now.since(self.start));
+        let whole = Duration::from_secs(whole_ticks * TICK_S) + in_tick;
+        // A clock that was set back to before the start does not tell how long it has run.
+        let seconds = if now < self.start { whole } else { whole.min(now.since(self.start)) };
         events as f64 / seconds.as_secs_f64().max(1.0)
     }
 
@@ -174,7 +176,7 @@ mod tests {
         let window = Window::new(at(1000));
         window.add(at(1000), None);
         window.add(at(500), None);
-        assert_eq!(window.per_second(at(500), 1), 1.0);
+        assert_eq!(window.per_second(at(500), 1), 1.0 / 60.0);
     }
 
     #[test]
