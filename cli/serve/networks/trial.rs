@@ -1,19 +1,29 @@
 //! Tries a network that is not in the settings: whether it can be used, and what its first uplink is decoded to. What is
 //! imported meanwhile is in a temporary directory, and credentials only in memory.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    fs::{DirBuilder, remove_dir_all},
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use bridge::{Environment, Error, MqttSettings, Observation, Running, Verdict};
 use chirpstack::{ChirpStackSettings, ChirpStackShadow, GivenCredentials, GrpcSettings};
 use console::{NetworkTrial, NewNetwork, TriedUplink};
 use runtime::Pool;
 use server::status::ErrorChain;
+use tempfile::{TempDir, tempdir_in};
 use things_stack::{ApiSettings, ThingsStackApplication, ThingsStackSettings, ThingsStackShadow};
 use tokio::{
     sync::{Semaphore, mpsc},
     time::timeout,
 };
 use types::{Clock, Random};
+
+use crate::serve::context::Context;
 
 /// Maximum time until the API has answered.
 const START_MAX: Duration = Duration::from_secs(15);
@@ -29,12 +39,22 @@ pub(in crate::serve) struct Trials {
     pool: Arc<Pool>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
+    /// Where networks are imported.
+    dir: PathBuf,
     turn: Semaphore,
 }
 
 impl Trials {
-    pub(super) fn new(pool: Arc<Pool>, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Self {
-        Self { pool, clock, random, turn: Semaphore::new(1) }
+    pub(super) fn new(context: &Context, pool: Arc<Pool>) -> Self {
+        let dir = context.settings.data_dir.join("bridge").join("trial");
+        // A process that was killed leaves what it imported, which may have secrets of the network.
+        if let Err(error) = remove_dir_all(&dir)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(path = %dir.display(), %error, "cannot remove what is left of a network that was tried");
+        }
+        let (clock, random) = (context.clock.clone(), context.random.clone());
+        Self { pool, clock, random, dir, turn: Semaphore::new(1) }
     }
 
     /// Connects to a network, and waits for an uplink. Others keep getting its messages.
@@ -46,7 +66,7 @@ impl Trials {
     }
 
     async fn try_run(&self, network: NewNetwork) -> Result<NetworkTrial, String> {
-        let dir = tempfile::tempdir().map_err(|error| format!("cannot make a temporary directory: {error}"))?;
+        let dir = self.temporary_dir().map_err(|error| format!("cannot make a temporary directory: {error}"))?;
         let environment = Environment {
             pool: self.pool.clone(),
             clock: self.clock.clone(),
@@ -63,6 +83,11 @@ impl Trials {
         // What is in progress is of no use any more.
         _ = timeout(STOP_MAX, running.stop()).await;
         trial
+    }
+
+    fn temporary_dir(&self) -> io::Result<TempDir> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+        tempdir_in(&self.dir)
     }
 }
 

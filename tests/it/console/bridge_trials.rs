@@ -1,12 +1,13 @@
 //! Networks that operators try before they are in the settings.
 
-use std::{sync::Arc, time::Duration};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use api::chirpstack::CodecRuntime;
 use console::NetworksStatus;
 use server::system::SystemClock;
 use testing::{CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN};
 use tokio::time::sleep;
+use types::AppId;
 
 use super::{
     bridges::{away, bridged},
@@ -16,6 +17,8 @@ use super::{
 use crate::networks::harness::{ChirpStack, DEVICE, uplink};
 
 const PATH: &str = "/console/bridges/new";
+/// Where networks that are tried are imported, in the data directory.
+const TRIALS: &str = "bridge/trial";
 
 /// The form of a ChirpStack.
 fn form<'a>(chirpstack: &'a [String; 2], api_key: &'a str) -> [(&'a str, &'a str); 6] {
@@ -62,7 +65,15 @@ async fn an_operator_sees_the_first_uplink_of_a_network_and_what_to_set() {
     let Some(mut chirpstack) = ChirpStack::start().await else { return };
     let codec = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
     chirpstack.api.set_profile("profile", CodecRuntime::Js, codec);
-    let (network, visitor) = bridged(Arc::new(SystemClock), |_, _| away("alice-app")).await;
+    let entry = |dir: &Path, _: &AppId| {
+        let left = dir.join(TRIALS).join("killed");
+        fs::create_dir_all(&left).unwrap();
+        fs::write(left.join("imported.json"), "{}").unwrap();
+        away("alice-app")
+    };
+    let (network, visitor) = bridged(Arc::new(SystemClock), entry).await;
+    let trials = network.dir.path().join(TRIALS);
+    assert!(!trials.exists(), "what a killed process left is removed");
     let urls = [chirpstack.broker.url(), chirpstack.api_url.clone()];
     let page = visitor.post(PATH, &form(&urls, "wrong")).await;
     check(&page, &["The network cannot be used", "does not accept the API key;"]);
@@ -81,5 +92,6 @@ async fn an_operator_sees_the_first_uplink_of_a_network_and_what_to_set() {
     };
     check(&page, &["The network is connected", "profile profile", "&#34;n&#34;: 1", "chirpstack.grpc.token_file"]);
     assert!(!page.html.contains(CHIRPSTACK_TOKEN), "{}", page.html);
+    assert_eq!(fs::read_dir(&trials).unwrap().count(), 0, "nothing is kept");
     network.stack.stop().await;
 }
