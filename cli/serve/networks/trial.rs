@@ -21,6 +21,7 @@ use tokio::{
     sync::{Semaphore, mpsc},
     time::timeout,
 };
+use tokio_util::sync::CancellationToken;
 use types::{Clock, Random};
 
 use crate::serve::context::Context;
@@ -42,10 +43,12 @@ pub(in crate::serve) struct Trials {
     /// Where networks are imported.
     dir: PathBuf,
     turn: Semaphore,
+    /// Cancelled when the handler stops.
+    stopping: CancellationToken,
 }
 
 impl Trials {
-    pub(super) fn new(context: &Context, pool: Arc<Pool>) -> Self {
+    pub(super) fn new(context: &Context, pool: Arc<Pool>, stopping: CancellationToken) -> Self {
         let dir = context.settings.data_dir.join("bridge").join("trial");
         // A process that was killed leaves what it imported, which may have secrets of the network.
         if let Err(error) = remove_dir_all(&dir)
@@ -54,7 +57,7 @@ impl Trials {
             tracing::warn!(path = %dir.display(), %error, "cannot remove what is left of a network that was tried");
         }
         let (clock, random) = (context.clock.clone(), context.random.clone());
-        Self { pool, clock, random, dir, turn: Semaphore::new(1) }
+        Self { pool, clock, random, dir, turn: Semaphore::new(1), stopping }
     }
 
     /// Connects to a network, and waits for an uplink. Others keep getting its messages.
@@ -62,7 +65,9 @@ impl Trials {
         let Ok(_turn) = self.turn.try_acquire() else {
             return NetworkTrial::Failed("another network is being tried: try again in a minute".to_owned());
         };
-        self.try_run(network).await.unwrap_or_else(NetworkTrial::Failed)
+        let tried = self.stopping.run_until_cancelled(self.try_run(network)).await;
+        let tried = tried.unwrap_or_else(|| Err("the server is stopping: try again when it runs".to_owned()));
+        tried.unwrap_or_else(NetworkTrial::Failed)
     }
 
     async fn try_run(&self, network: NewNetwork) -> Result<NetworkTrial, String> {

@@ -6,7 +6,7 @@ use api::chirpstack::CodecRuntime;
 use console::NetworksStatus;
 use server::system::SystemClock;
 use testing::{CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN};
-use tokio::time::sleep;
+use tokio::{net::TcpListener, time::sleep};
 use types::AppId;
 
 use super::{
@@ -14,7 +14,10 @@ use super::{
     operator::{Fake, HOSTILE, start},
     visitor::Page,
 };
-use crate::networks::harness::{ChirpStack, DEVICE, uplink};
+use crate::{
+    harness::Network,
+    networks::harness::{ChirpStack, DEVICE, uplink},
+};
 
 const PATH: &str = "/console/bridges/new";
 /// Where networks that are tried are imported, in the data directory.
@@ -94,4 +97,22 @@ async fn an_operator_sees_the_first_uplink_of_a_network_and_what_to_set() {
     assert!(!page.html.contains(CHIRPSTACK_TOKEN), "{}", page.html);
     assert_eq!(fs::read_dir(&trials).unwrap().count(), 0, "nothing is kept");
     network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trial_ends_with_the_server() {
+    let (Network { stack, dir }, visitor) = bridged(Arc::new(SystemClock), |_, _| away("alice-app")).await;
+    // It accepts connections, and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let urls = ["mqtt://127.0.0.1:1".to_owned(), format!("http://{}", silent.local_addr().unwrap())];
+    let (fields, trials) = (form(&urls, "key"), dir.path().join(TRIALS));
+    let stopping = async {
+        while fs::read_dir(&trials).map_or(0, Iterator::count) == 0 {
+            sleep(Duration::from_millis(10)).await;
+        }
+        stack.stop().await;
+    };
+    let (page, ()) = tokio::join!(visitor.post(PATH, &fields), stopping);
+    check(&page, &["The network cannot be used", "the server is stopping"]);
+    assert_eq!(fs::read_dir(&trials).unwrap().count(), 0, "nothing is kept");
 }
