@@ -35,6 +35,11 @@ const UPLINK_MAX: Duration = Duration::from_secs(30);
 /// Maximum time until everything is closed.
 const STOP_MAX: Duration = Duration::from_secs(3);
 
+/// Maximum number of messages in progress: the sandboxes are for those who are served.
+const IN_FLIGHT_MAX: u16 = 256;
+/// Maximum number of characters of a reason. What answers at a wrong address may say anything.
+const REASON_CHARS_MAX: usize = 1000;
+
 /// Resources for trying networks, one after the other.
 pub(in crate::serve) struct Trials {
     pool: Arc<Pool>,
@@ -67,7 +72,7 @@ impl Trials {
         };
         let tried = self.stopping.run_until_cancelled(self.try_run(network)).await;
         let tried = tried.unwrap_or_else(|| Err("the server is stopping: try again when it runs".to_owned()));
-        tried.unwrap_or_else(NetworkTrial::Failed)
+        tried.unwrap_or_else(|reason| NetworkTrial::Failed(reason.chars().take(REASON_CHARS_MAX).collect()))
     }
 
     async fn try_run(&self, network: NewNetwork) -> Result<NetworkTrial, String> {
@@ -106,6 +111,7 @@ async fn start(
             let settings = ChirpStackSettings {
                 mqtt: MqttSettings { url: mqtt_url, ..MqttSettings::default() },
                 grpc: GrpcSettings { url: api_url, ..GrpcSettings::default() },
+                in_flight_max: IN_FLIGHT_MAX,
                 ..ChirpStackSettings::default()
             };
             let given = GivenCredentials { api_key, login };
@@ -117,6 +123,7 @@ async fn start(
                 key: api_key,
                 api: ApiSettings { url: api_url, ..ApiSettings::default() },
                 mqtt: MqttSettings { url: mqtt_url, ..MqttSettings::default() },
+                in_flight_max: IN_FLIGHT_MAX,
                 ..ThingsStackSettings::default()
             };
             Ok(Box::new(ThingsStackShadow::start(&settings, environment, observe).await?))
