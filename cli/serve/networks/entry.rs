@@ -141,7 +141,7 @@ fn file_name(text: &str) -> String {
 }
 
 /// A URL for people, without user, password and query.
-fn without_secrets(url: &str) -> String {
+pub(super) fn without_secrets(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     match url.rsplit_once('@') {
         Some((before, address)) => {

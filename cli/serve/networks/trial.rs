@@ -14,7 +14,7 @@ use bridge::{Environment, Error, MqttSettings, Observation, Running, Verdict};
 use chirpstack::{ChirpStackSettings, ChirpStackShadow, GivenCredentials, GrpcSettings};
 use console::{NetworkTrial, NewNetwork, TriedUplink};
 use runtime::Pool;
-use server::status::ErrorChain;
+use server::{audit::AuditLog, status::ErrorChain};
 use tempfile::{TempDir, tempdir_in};
 use things_stack::{ApiSettings, ThingsStackApplication, ThingsStackSettings, ThingsStackShadow};
 use tokio::{
@@ -22,8 +22,9 @@ use tokio::{
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
-use types::{Clock, Random};
+use types::{Clock, Random, UserId};
 
+use super::entry::without_secrets;
 use crate::serve::context::Context;
 
 /// Maximum time until the API has answered.
@@ -50,6 +51,7 @@ pub(in crate::serve) struct Trials {
     turn: Semaphore,
     /// Cancelled when the handler stops.
     stopping: CancellationToken,
+    audit: AuditLog,
 }
 
 impl Trials {
@@ -62,14 +64,18 @@ impl Trials {
             tracing::warn!(path = %dir.display(), %error, "cannot remove what is left of a network that was tried");
         }
         let (clock, random) = (context.clock.clone(), context.random.clone());
-        Self { pool, clock, random, dir, turn: Semaphore::new(1), stopping }
+        Self { pool, clock, random, dir, turn: Semaphore::new(1), stopping, audit: context.audit.clone() }
     }
 
     /// Connects to a network, and waits for an uplink. Others keep getting its messages.
-    pub(in crate::serve) async fn run(&self, network: NewNetwork) -> NetworkTrial {
+    pub(in crate::serve) async fn run(&self, user_id: &UserId, network: NewNetwork) -> NetworkTrial {
         let Ok(_turn) = self.turn.try_acquire() else {
             return NetworkTrial::Failed("another network is being tried: try again in a minute".to_owned());
         };
+        let (NewNetwork::ChirpStack { api_url, mqtt_url, .. } | NewNetwork::ThingsStack { api_url, mqtt_url, .. }) =
+            &network;
+        let [api, broker] = [api_url, mqtt_url].map(|url| without_secrets(url));
+        self.audit.note("network tried", &format_args!("user {user_id}"), &format_args!("{api} {broker}"));
         let tried = self.stopping.run_until_cancelled(self.try_run(network)).await;
         let tried = tried.unwrap_or_else(|| Err("the server is stopping: try again when it runs".to_owned()));
         tried.unwrap_or_else(|reason| NetworkTrial::Failed(reason.chars().take(REASON_CHARS_MAX).collect()))

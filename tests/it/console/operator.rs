@@ -43,8 +43,8 @@ impl StatusSource for Fake {
         Box::pin(async { self.networks.clone() })
     }
 
-    fn try_network(&self, _network: NewNetwork) -> BoxFuture<'_, NetworkTrial> {
-        Box::pin(async { NetworkTrial::Failed(self.name.to_owned()) })
+    fn try_network<'a>(&'a self, user_id: &'a UserId, _network: NewNetwork) -> BoxFuture<'a, NetworkTrial> {
+        Box::pin(async move { NetworkTrial::Failed(format!("{} of user {user_id}", self.name)) })
     }
 
     fn checks(&self) -> BoxFuture<'_, Vec<Check>> {

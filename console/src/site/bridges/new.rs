@@ -54,7 +54,8 @@ pub(in crate::site) async fn show(Operator { frame, unconfirmed, .. }: Operator)
     Page::new(New { frame, form: NetworkForm::default(), problem: unconfirmed, success: None })
 }
 
-pub(in crate::site) async fn submit(Operator { console, frame, unconfirmed, .. }: Operator, sent: Sent) -> Page<New> {
+pub(in crate::site) async fn submit(operator: Operator, sent: Sent) -> Page<New> {
+    let Operator { console, session, frame, unconfirmed } = operator;
     let form = NetworkForm::of(&sent);
     let page = |problem, success| Page::new(New { frame, form: form.clone(), problem, success });
     if unconfirmed.is_some() {
@@ -71,7 +72,7 @@ pub(in crate::site) async fn submit(Operator { console, frame, unconfirmed, .. }
         let text = "The handler does not run in this process, or is just starting.".to_owned();
         return page(Some(Problem { title: "The network was not tried", text }), None);
     };
-    let uplink = match source.try_network(network).await {
+    let uplink = match source.try_network(&session.user_id, network).await {
         NetworkTrial::Failed(reason) => {
             let problem = Problem { title: "The network cannot be used", text: shown(&reason) };
             return page(Some(problem), None);
