@@ -16,10 +16,12 @@ use self::html::html;
 
 /// Maximum number of codecs in a report; messages of further ones are counted in the totals only.
 const CODECS_MAX: usize = 10_000;
+/// Maximum length of a codec's id, in bytes; messages of longer ones are counted in the totals only.
+const ID_BYTES_MAX: usize = 512;
 /// Maximum number of examples of differences and failures of a codec.
 const EXAMPLES_MAX: usize = 8;
-/// Number of a codec's last messages that its median covers.
-const SAMPLES_MAX: usize = 1024;
+/// Number of a codec's last messages that its median covers: 2 KiB for time and fuel of each codec.
+const SAMPLES_MAX: usize = 128;
 
 /// A report, complete at any time.
 #[derive(Debug, Serialize)]
@@ -106,10 +108,12 @@ impl Report {
     pub(crate) fn add(&mut self, observation: &Observation) {
         let (counts, found) = judge(&observation.theirs, &observation.ours);
         self.totals.add(&counts);
-        if self.codecs.len() >= CODECS_MAX && !self.codecs.contains_key(&observation.profile_id) {
+        let id = &observation.profile_id;
+        let is_full = self.codecs.len() >= CODECS_MAX && !self.codecs.contains_key(id);
+        if is_full || id.len() > ID_BYTES_MAX {
             return;
         }
-        let codec = self.codecs.entry(observation.profile_id.clone()).or_default();
+        let codec = self.codecs.entry(id.clone()).or_default();
         codec.name.clone_from(&observation.profile_name);
         codec.counts.add(&counts);
         if matches!(observation.ours, Verdict::Object(_)) {
@@ -261,6 +265,16 @@ mod tests {
     fn observation(theirs: Verdict, ours: Verdict) -> Observation {
         let (profile_id, profile_name) = ("p1".to_owned(), "Profile <1>".to_owned());
         Observation { profile_id, profile_name, theirs, ours, fuel: 1000, elapsed: Duration::from_micros(7) }
+    }
+
+    #[test]
+    fn a_codec_whose_id_is_too_long_is_in_the_totals_only() {
+        let mut report = Report::new(Timestamp::default(), 100_000);
+        for length in [ID_BYTES_MAX, ID_BYTES_MAX + 1] {
+            let profile_id = "p".repeat(length);
+            report.add(&Observation { profile_id, ..observation(object("{}"), object("{}")) });
+        }
+        assert_eq!((report.totals.equal, report.codecs.len()), (2, 1));
     }
 
     #[test]
