@@ -10,7 +10,10 @@ use anyhow::{Context as _, ensure};
 use bridge::{Environment, Error, Observation, Running};
 use runtime::Pool;
 use server::status::ErrorChain;
-use tokio::{task::JoinHandle, time::sleep};
+use tokio::{
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::watched::NetworkDescription;
@@ -18,6 +21,8 @@ use crate::{serve::context::Context, settings::NetworkSettings, shadow_report::R
 
 /// The pause before a network is tried again whose API cannot be used.
 const RETRY: Duration = Duration::from_secs(10);
+/// Maximum time for which the start of the process waits for the API.
+const START_MAX: Duration = Duration::from_secs(3);
 
 /// A network whose results are compared.
 pub(in crate::serve) struct Shadow {
@@ -62,10 +67,11 @@ impl Shadow {
             environment: environment(context, &name, pool),
             report: report.clone(),
         };
-        let state = Arc::new(Mutex::new(match starter.start().await {
-            Ok(running) => State::Running(running),
-            Err(error @ Error::Api { .. }) => State::waiting(&error),
-            Err(error) => return Err(error).with_context(unusable),
+        let state = Arc::new(Mutex::new(match timeout(START_MAX, starter.start()).await {
+            Ok(Ok(running)) => State::Running(running),
+            Ok(Err(error @ Error::Api { .. })) => State::waiting(ErrorChain(&error).to_string()),
+            Ok(Err(error)) => return Err(error).with_context(unusable),
+            Err(_) => State::waiting("its API has not answered yet".to_owned()),
         }));
         let stopping = CancellationToken::new();
         let retrying = stopping.clone().run_until_cancelled_owned(retry(starter, state.clone()));
@@ -112,9 +118,9 @@ impl Shadow {
 }
 
 impl State {
-    fn waiting(error: &Error) -> Self {
-        tracing::warn!(error = %ErrorChain(error), "cannot compare the results of a network yet: trying again");
-        Self::Waiting(ErrorChain(error).to_string())
+    fn waiting(reason: String) -> Self {
+        tracing::warn!(%reason, "cannot compare the results of a network yet: trying again");
+        Self::Waiting(reason)
     }
 }
 

@@ -15,6 +15,7 @@ use console::{
 };
 use server::system::SystemClock;
 use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TOKEN, ManualClock};
+use tokio::net::TcpListener;
 use types::{AppId, Clock, DeviceIds, Timestamp};
 
 use super::{
@@ -149,14 +150,19 @@ pub(crate) fn away(app_id: &str) -> NetworkSettings {
 
 /// An entry of `[[bridge]]` that leads an application of ChirpStack to one of ours.
 fn entry(chirpstack: &ChirpStack, dir: &Path, app_id: &AppId) -> NetworkSettings {
-    let token_file = dir.join("chirpstack.key");
-    fs::write(&token_file, CHIRPSTACK_TOKEN).unwrap();
     let settings = ChirpStackSettings {
         mqtt: MqttSettings { url: chirpstack.broker.url(), ..MqttSettings::default() },
-        grpc: GrpcSettings { url: chirpstack.api_url.clone(), token_file: Some(token_file), ..GrpcSettings::default() },
+        grpc: api_at(&chirpstack.api_url, dir),
         ..ChirpStackSettings::default()
     };
     of_application(settings, app_id)
+}
+
+/// An API with a key, which is in a file of this directory.
+fn api_at(url: &str, dir: &Path) -> GrpcSettings {
+    let token_file = dir.join("chirpstack.key");
+    fs::write(&token_file, CHIRPSTACK_TOKEN).unwrap();
+    GrpcSettings { url: url.to_owned(), token_file: Some(token_file), ..GrpcSettings::default() }
 }
 
 fn of_application(settings: ChirpStackSettings, app_id: &AppId) -> NetworkSettings {
@@ -258,5 +264,19 @@ async fn a_network_in_the_shadow_shows_how_its_results_compare_as_they_come() {
     check(&page, &["Most fuel"]);
     assert!(codecs.matches("3 messages: 2 equal, 1 different").count() == 1, "{codecs}");
     assert!(!page.html.contains("handed over"), "nothing is taken from it: {}", page.html);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_in_the_shadow_whose_api_is_silent_does_not_hold_up_the_server() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let api_url = format!("http://{}", silent.local_addr().unwrap());
+    let entry = |dir: &Path, app_id: &AppId| {
+        let settings = away(app_id.as_str()).chirpstack.unwrap();
+        let chirpstack = Some(ChirpStackSettings { grpc: api_at(&api_url, dir), ..settings });
+        NetworkSettings { chirpstack, shadow: true, ..NetworkSettings::default() }
+    };
+    let (network, visitor) = bridged(Arc::new(SystemClock), entry).await;
+    check(&visitor.get(PATH).await, &["not started", "its API has not answered yet"]);
     network.stack.stop().await;
 }
