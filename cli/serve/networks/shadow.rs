@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use bridge::{Environment, Error, Observation, Running};
+use console::ShadowConnection;
 use runtime::Pool;
 use server::status::ErrorChain;
 use tokio::{
@@ -79,21 +80,18 @@ impl Shadow {
         Ok(Self { name, description, report, state, stopping, starting: Mutex::new(Some(starting)) })
     }
 
-    /// Returns the reason why it has not started yet; none if it has.
-    pub(in crate::serve) fn failure(&self) -> Option<String> {
+    /// Returns the state of its connections at this moment.
+    pub(in crate::serve) fn connection(&self) -> ShadowConnection {
         match &*lock(&self.state) {
-            State::Waiting(reason) => Some(reason.clone()),
-            State::Running(_) | State::Stopped => None,
-        }
-    }
-
-    /// Returns true if all its connections are made.
-    pub(in crate::serve) fn is_connected(&self) -> bool {
-        match &*lock(&self.state) {
+            State::Waiting(reason) => ShadowConnection::NotStarted(reason.clone()),
             State::Running(running) => {
-                running.connections().iter().flat_map(|(_, connected)| connected).all(|connected| *connected.borrow())
+                let mut connections = running.connections().iter().flat_map(|(_, connected)| connected);
+                match connections.all(|connected| *connected.borrow()) {
+                    true => ShadowConnection::Connected,
+                    false => ShadowConnection::Disconnected(running.failure()),
+                }
             }
-            State::Waiting(_) | State::Stopped => false,
+            State::Stopped => ShadowConnection::Disconnected(None),
         }
     }
 

@@ -1,9 +1,7 @@
 //! The state of a network for operators.
 
 use bridge::{ConnectionState, NetworkState, TrafficState};
-use console::{
-    ConnectionStatus, Count, EventStatus, NetworkStatus, RouteStatus, ShadowCodecStatus, ShadowConnection, ShadowStatus,
-};
+use console::{ConnectionStatus, Count, EventStatus, NetworkStatus, RouteStatus, ShadowCodecStatus, ShadowStatus};
 use history::Outcome;
 use types::Timestamp;
 
@@ -35,11 +33,6 @@ pub(super) fn status(watched: &WatchedNetwork, now: Timestamp) -> NetworkStatus 
 
 /// The report of a shadow, as far as it has come.
 pub(super) fn shadow_status(shadow: &Shadow) -> ShadowStatus {
-    let connection = match shadow.failure() {
-        Some(failure) => ShadowConnection::NotStarted(failure),
-        None if shadow.is_connected() => ShadowConnection::Connected,
-        None => ShadowConnection::Disconnected,
-    };
     let (since, summary, codecs) = shadow.read(|report| {
         let codecs = report.listed().take(CODECS_MAX).map(codec).collect();
         (report.started, report.line(), codecs)
@@ -48,7 +41,7 @@ pub(super) fn shadow_status(shadow: &Shadow) -> ShadowStatus {
         name: shadow.name.clone(),
         kind: shadow.description.kind.to_owned(),
         addresses: addresses(&shadow.description.addresses),
-        connection,
+        connection: shadow.connection(),
         since,
         summary,
         codecs,

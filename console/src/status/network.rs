@@ -113,8 +113,8 @@ pub struct ShadowStatus {
 pub enum ShadowConnection {
     /// All are made.
     Connected,
-    /// Some are not.
-    Disconnected,
+    /// Some are not, for this reason, if it is known.
+    Disconnected(Option<String>),
     /// It cannot start yet, for this reason.
     NotStarted(String),
 }

@@ -12,8 +12,9 @@ pub(super) struct Shadow {
     pub(super) name: String,
     pub(super) kind: String,
     pub(super) addresses: Vec<(String, String)>,
+    pub(super) is_started: bool,
     pub(super) is_connected: bool,
-    /// The reason why it has not started; empty if it has.
+    /// The reason why it is not; empty if it is, or if nobody knows.
     pub(super) failure: String,
     pub(super) since: Time,
     pub(super) summary: String,
@@ -32,17 +33,19 @@ pub(super) struct Codec {
 impl Shadow {
     pub(super) fn of(shadow: ShadowStatus) -> Self {
         let ShadowStatus { name, kind, addresses, connection, since, summary, codecs } = shadow;
+        let is_started = !matches!(connection, ShadowConnection::NotStarted(_));
         let (is_connected, failure) = match connection {
-            ShadowConnection::Connected => (true, String::new()),
-            ShadowConnection::Disconnected => (false, String::new()),
-            ShadowConnection::NotStarted(reason) => (false, shown(&reason)),
+            ShadowConnection::Connected => (true, None),
+            ShadowConnection::Disconnected(reason) => (false, reason),
+            ShadowConnection::NotStarted(reason) => (false, Some(reason)),
         };
         Self {
             name: shown(&name),
             kind: shown(&kind),
             addresses: addresses.iter().map(|(role, address)| (shown(role), shown(address))).collect(),
+            is_started,
             is_connected,
-            failure,
+            failure: failure.map(|failure| shown(&failure)).unwrap_or_default(),
             since: Time(since.as_nanos()),
             summary: shown(&summary),
             codecs: codecs.into_iter().map(Codec::of).collect(),
