@@ -35,7 +35,8 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 const UPLINK_MAX: Duration = Duration::from_secs(30);
 /// Maximum time until everything is closed.
 const STOP_MAX: Duration = Duration::from_secs(3);
-
+/// Maximum number of characters of an address in the audit log.
+const NOTED_CHARS_MAX: usize = 200;
 /// Maximum number of messages in progress: the sandboxes are for those who are served.
 const IN_FLIGHT_MAX: u16 = 256;
 /// Maximum number of characters of a reason. What answers at a wrong address may say anything.
@@ -74,7 +75,8 @@ impl Trials {
         };
         let (NewNetwork::ChirpStack { api_url, mqtt_url, .. } | NewNetwork::ThingsStack { api_url, mqtt_url, .. }) =
             &network;
-        let [api, broker] = [api_url, mqtt_url].map(|url| without_secrets(url));
+        let noted = |url: &String| -> String { without_secrets(url).chars().take(NOTED_CHARS_MAX).collect() };
+        let [api, broker] = [api_url, mqtt_url].map(noted);
         self.audit.note("network tried", &format_args!("user {user_id}"), &format_args!("{api} {broker}"));
         let tried = self.stopping.run_until_cancelled(self.try_run(network)).await;
         let tried = tried.unwrap_or_else(|| Err("the server is stopping: try again when it runs".to_owned()));
