@@ -31,7 +31,7 @@ pub struct Settings {
     /// kept.
     pub queue_bytes_max: usize,
     /// How large the file of new messages becomes, in bytes, before they move to Parquet files: up to four times this if
-    /// they are of more than 512 applications.
+    /// they are of 512 applications or more, but at most an eighth of each limit that is set.
     pub segment_bytes_max: u64,
     /// How long new messages stay out of Parquet files, in minutes.
     pub seal_after_minutes: u32,

@@ -24,7 +24,7 @@ use self::{
     owner::OwnDir,
     segment::{Index, Segment, is_segment},
 };
-use crate::{Error, Loss, RecordId, directory::list};
+use crate::{Error, Loss, RecordId, directory::list, settings::bounds::SegmentBytes};
 
 /// Number of full segments that may wait to be sealed before no more is kept.
 const FULL_SEGMENTS_MAX: usize = 8;
@@ -32,8 +32,8 @@ const FULL_SEGMENTS_MAX: usize = 8;
 /// Maximum number of records of a segment, and of their bytes: they are in memory while they are sealed.
 const SEGMENT_RECORDS_MAX: u64 = 1 << 16;
 const SEGMENT_RECORD_BYTES_MAX: u64 = 64 << 20;
-/// A segment of more applications than this may become as many times larger, so that their files have enough records to
-/// be worth their cost, but not more than [`SEGMENT_GROWTH_MAX`] times.
+/// For each so many applications that it has, a segment may become as large again, so that their files have enough
+/// records to be worth their cost, but not more than [`SEGMENT_GROWTH_MAX`] times.
 const SEGMENT_APPLICATIONS: u64 = 256;
 const SEGMENT_GROWTH_MAX: u64 = 4;
 
@@ -41,7 +41,7 @@ const SEGMENT_GROWTH_MAX: u64 = 4;
 #[derive(Debug)]
 pub(crate) struct Tail {
     writer: u32,
-    segment_bytes_max: u64,
+    segment_bytes_max: SegmentBytes,
     dirs: Vec<OwnDir>,
     /// Oldest first.
     segments: RwLock<Vec<Arc<Segment>>>,
@@ -64,7 +64,7 @@ struct Active {
 
 impl Tail {
     /// Opens the segments in `dir` that no running process has. `writer` is a random number.
-    pub(crate) fn open(dir: &Path, writer: u32, segment_bytes_max: u64) -> Result<Self, Error> {
+    pub(crate) fn open(dir: &Path, writer: u32, segment_bytes_max: SegmentBytes) -> Result<Self, Error> {
         let dirs = OwnDir::take_all(dir, &format!("{writer:08x}"))?;
         let mut segments = Vec::new();
         for dir in &dirs {
@@ -200,9 +200,10 @@ impl Tail {
 }
 
 /// Returns true if a segment should not grow any more.
-fn is_full(index: &Index, bytes_max: u64) -> bool {
+fn is_full(index: &Index, bytes_max: SegmentBytes) -> bool {
     let growth = (index.applications.len() as u64 / SEGMENT_APPLICATIONS).clamp(1, SEGMENT_GROWTH_MAX);
-    let is_large = index.bytes >= bytes_max.saturating_mul(growth) || index.record_bytes >= SEGMENT_RECORD_BYTES_MAX;
+    let bytes_max = bytes_max.usual.saturating_mul(growth).min(bytes_max.most);
+    let is_large = index.bytes >= bytes_max || index.record_bytes >= SEGMENT_RECORD_BYTES_MAX;
     is_large || index.records >= SEGMENT_RECORDS_MAX * growth
 }
 
@@ -218,16 +219,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segment_of_many_applications_becomes_larger() {
+    fn a_segment_of_many_applications_becomes_larger_within_all_limits() {
+        let [free, limited] = [u64::MAX, 150].map(|most| SegmentBytes { usual: 100, most });
         for (applications, times) in [(0, 1), (1, 1), (511, 1), (512, 2), (1024, 4), (100_000, 4)] {
             let applications = (0..applications).map(|number| (number.to_string(), 1)).collect();
             let mut index = Index { applications, bytes: 100 * times - 1, ..Index::default() };
-            assert!(!is_full(&index, 100), "{times}");
+            assert!(!is_full(&index, free), "{times}");
             index.bytes += 1;
-            assert!(is_full(&index, 100), "{times}");
+            assert!(is_full(&index, free), "{times}");
+            index.bytes = 149;
+            assert_eq!(is_full(&index, limited), times == 1, "{times}");
+            index.bytes = 150;
+            assert!(is_full(&index, limited), "{times}");
             index.bytes = 0;
             index.records = SEGMENT_RECORDS_MAX * times;
-            assert!(is_full(&index, 100), "{times}");
+            assert!(is_full(&index, free), "{times}");
         }
     }
 }

@@ -11,6 +11,15 @@ const FILES_MIN: u64 = 8;
 /// No limit of a single application makes segments smaller than this, in bytes: all applications share them.
 const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 
+/// How large a segment may become, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentBytes {
+    /// Its size if it is of few applications.
+    pub(crate) usual: u64,
+    /// Its size if it is of however many: a file of any application may come from all of it.
+    pub(crate) most: u64,
+}
+
 /// The settings with their defaults filled in.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
@@ -65,14 +74,15 @@ impl Bounds {
         self.settings.queue_bytes_max
     }
 
-    /// Returns the maximum size of a segment in bytes: a file of any application may come from all of it.
-    pub(crate) fn segment_bytes_max(&self) -> u64 {
+    /// Returns the maximum size of a segment: a small part of every limit.
+    pub(crate) fn segment_bytes_max(&self) -> SegmentBytes {
         let Settings { applications, application_bytes_max, bytes_max, segment_bytes_max, .. } = &self.settings;
         let own = applications.values().filter_map(|own| own.bytes_max).filter(|bytes| *bytes > 0);
         let own = own.map(|bytes| (bytes / FILES_MIN).max(SEGMENT_BYTES_MIN));
         let of_all = application_bytes_max.iter().chain([bytes_max]).filter(|bytes| **bytes > 0);
         let of_all = of_all.map(|bytes| bytes / FILES_MIN);
-        own.chain(of_all).chain([*segment_bytes_max]).min().unwrap_or_default().max(1)
+        let most = own.chain(of_all).min().unwrap_or(u64::MAX).max(1);
+        SegmentBytes { usual: most.min(*segment_bytes_max).max(1), most }
     }
 
     /// Returns the maximum size of a file of an application that others are merged into, in bytes.
@@ -102,7 +112,7 @@ mod tests {
     fn a_small_limit_of_one_application_makes_its_own_files_small_and_no_others() {
         let [small, other] = ["small-app", "other-app"].map(|app_id| app_id.parse::<AppId>().unwrap());
         let bounds = bounds(&[("small-app", 100_000), ("empty-app", 0)], Settings::default());
-        assert_eq!(bounds.segment_bytes_max(), 1 << 20);
+        assert_eq!(bounds.segment_bytes_max(), SegmentBytes { usual: 1 << 20, most: 1 << 20 });
         assert_eq!((bounds.file_bytes_max(&small), bounds.file_bytes_max(&other)), (12_500, 31_250_000));
     }
 
@@ -111,14 +121,14 @@ mod tests {
         let large = Settings::default();
         let tiny = Settings { bytes_max: 80_000, ..large.clone() };
         let shared = Settings { application_bytes_max: Some(800_000), ..large.clone() };
-        for (own, settings, expected) in [
-            (&[("my-app", 16_000_000)][..], large.clone(), 2_000_000),
-            (&[("my-app", 0)], large.clone(), 16 << 20),
-            (&[], large, 16 << 20),
-            (&[], tiny, 10_000),
-            (&[], shared, 100_000),
+        for (own, settings, usual, most) in [
+            (&[("my-app", 16_000_000)][..], large.clone(), 2_000_000, 2_000_000),
+            (&[("my-app", 0)], large.clone(), 16 << 20, 125_000_000),
+            (&[], large, 16 << 20, 125_000_000),
+            (&[], tiny, 10_000, 10_000),
+            (&[], shared, 100_000, 100_000),
         ] {
-            assert_eq!(bounds(own, settings).segment_bytes_max(), expected, "{own:?}");
+            assert_eq!(bounds(own, settings).segment_bytes_max(), SegmentBytes { usual, most }, "{own:?}");
         }
     }
 }
