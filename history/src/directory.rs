@@ -4,7 +4,6 @@ pub(crate) mod removed;
 
 use std::{
     fs::{self, File},
-    io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
@@ -74,25 +73,60 @@ pub(crate) fn sync(path: &Path) -> Result<(), Error> {
 const PATHS_MIN: usize = 32;
 
 /// Makes the names in directories, or the contents of files, last.
-pub(crate) fn sync_each(paths: &[&Path]) -> Result<(), Error> {
+///
+/// `opened` is a file of theirs from before they were written: one that is opened later does not learn of failures that
+/// another program has been told of meanwhile.
+pub(crate) fn sync_each(opened: &File, paths: &[&Path]) -> Result<(), Error> {
     match paths {
-        [first, ..] if paths.len() >= PATHS_MIN && reports_failures() && are_on_one_device(paths)? => {
-            let synced = File::open(first).and_then(|file| rustix::fs::syncfs(file).map_err(io::Error::from));
-            synced.map_err(Error::file("sync", first))
+        [first, ..] if paths.len() >= PATHS_MIN && syncs_as_a_whole(opened) && have_device_of(opened, paths) => {
+            rustix::fs::syncfs(opened).map_err(|error| Error::file("sync", first)(error.into()))
         }
         paths => paths.iter().try_for_each(|path| sync(path)),
     }
 }
 
-/// Returns true if the sync of a file system reports failures, as it does since Linux 5.8.
-fn reports_failures() -> bool {
+/// Returns true if one sync makes all of a file system last, and reports failures, as Linux does since 5.8. Others,
+/// such as those over a network, in user space, or over another one, sync less than with each file, or report nothing.
+fn syncs_as_a_whole(opened: &File) -> bool {
+    // ext4, XFS and Btrfs.
+    let is_known =
+        rustix::fs::fstatfs(opened).is_ok_and(|system| matches!(system.f_type, 0xef53 | 0x5846_5342 | 0x9123_683e));
     let system = rustix::system::uname();
     let mut numbers = system.release().to_str().unwrap_or_default().split('.').map(str::parse::<u32>);
-    matches!((numbers.next(), numbers.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (5, 8))
+    is_known
+        && matches!((numbers.next(), numbers.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (5, 8))
 }
 
-fn are_on_one_device(paths: &[&Path]) -> Result<bool, Error> {
-    let device = |path: &&Path| Ok(fs::metadata(path).map_err(Error::file("read", path))?.dev());
-    let devices: Vec<_> = paths.iter().map(device).collect::<Result<_, Error>>()?;
-    Ok(devices.iter().all(|device| Some(device) == devices.first()))
+/// False also if one of them cannot be found: its own sync says so.
+fn have_device_of(opened: &File, paths: &[&Path]) -> bool {
+    let has = |device| paths.iter().all(|path| fs::metadata(path).is_ok_and(|metadata| metadata.dev() == device));
+    opened.metadata().is_ok_and(|metadata| has(metadata.dev()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_few_and_of_many_paths_one_that_is_gone_is_not_synced() {
+        let dir = tempfile::tempdir().unwrap();
+        let opened = File::open(dir.path()).unwrap();
+        let paths: Vec<_> = (0..=PATHS_MIN).map(|number| dir.path().join(number.to_string())).collect();
+        paths.iter().for_each(|path| fs::write(path, "text").unwrap());
+        let paths: Vec<_> = paths.iter().map(PathBuf::as_path).collect();
+        for count in [0, 1, PATHS_MIN - 1, PATHS_MIN, PATHS_MIN + 1] {
+            sync_each(&opened, &paths[..count]).unwrap();
+        }
+        assert!(have_device_of(&opened, &paths));
+        assert!(!have_device_of(&opened, &[dir.path(), Path::new("/proc")]));
+        fs::remove_file(paths[0]).unwrap();
+        for count in [1, PATHS_MIN] {
+            assert!(sync_each(&opened, &paths[..count]).is_err_and(|error| error.is_gone()));
+        }
+    }
+
+    #[test]
+    fn a_file_system_without_a_disk_is_not_synced_as_a_whole() {
+        assert!(!syncs_as_a_whole(&File::open("/proc").unwrap()));
+    }
 }

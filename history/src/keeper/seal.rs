@@ -3,7 +3,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, mem,
+    fs::{self, File},
+    mem,
     path::{Path, PathBuf},
 };
 
@@ -99,7 +100,9 @@ impl Keeper {
 
     fn seal(&self, _change: &Change, tail: &Tail, segment: &Segment) -> Result<(), Error> {
         segment.begin_seal()?;
-        let files = self.write(segment)?;
+        let root = self.disk.root();
+        let opened = File::open(root).map_err(Error::file("open", root))?;
+        let files = self.write(segment, &opened)?;
         {
             let _moving = self.disk.moving();
             unfinished(&files).try_for_each(|(unfinished, path)| finish(unfinished, path))?;
@@ -107,12 +110,12 @@ impl Keeper {
         }
         // The names must last before the only other copy goes, also those of directories that are new.
         let dirs: BTreeSet<_> = files.iter().flat_map(|file| file.path.ancestors().skip(1).take(DIRS)).collect();
-        sync_each(&dirs.into_iter().collect::<Vec<_>>())?;
+        sync_each(&opened, &dirs.into_iter().collect::<Vec<_>>())?;
         segment.delete()
     }
 
     /// Writes the files of a segment, except those that are there already.
-    fn write(&self, segment: &Segment) -> Result<Vec<Written>, Error> {
+    fn write(&self, segment: &Segment, opened: &File) -> Result<Vec<Written>, Error> {
         let removals = self.disk.removals()?;
         let blocks = segment.read_all()?;
         let is_kept = |row: &Encoded<'_>| !removals.has(row.head.id, row.head.app_id, row.head.dev_id);
@@ -122,7 +125,7 @@ impl Keeper {
         let written =
             days.try_for_each(|(app_id, rows)| self.write_day(app_id, &segment.name, &sort(rows), &mut files));
         let paths = unfinished(&files).map(|(unfinished, _)| unfinished).collect::<Vec<_>>();
-        if let Err(error) = written.and_then(|()| sync_each(&paths)) {
+        if let Err(error) = written.and_then(|()| sync_each(opened, &paths)) {
             // On a full disk they would keep the room that others need.
             paths.iter().for_each(|path| _ = remove(path));
             return Err(error);

@@ -2,7 +2,10 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use crate::harness::{Harness, app, counters, dev, everything, files, segments};
+use history::Query;
+use types::AppId;
+
+use crate::harness::{Harness, app, counters, dev, everything, files, files_of, segments};
 
 #[tokio::test]
 async fn a_segment_that_was_sealed_but_not_deleted_is_not_there_twice() {
@@ -23,6 +26,39 @@ async fn a_segment_that_was_sealed_but_not_deleted_is_not_there_twice() {
         history.seal().await.unwrap();
         assert_eq!(counters(&history, everything()).await, [4, 3, 2, 1, 0]);
         assert_eq!((files(&harness).len(), segments(&harness).len()), (1, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_segment_of_which_some_files_have_their_names_gets_the_others() {
+    let harness = Harness::new();
+    let history = harness.open();
+    // So many that they are synced together, where the file system has that.
+    let applications: Vec<AppId> = (0..40).map(|number| format!("app-{number}").parse().unwrap()).collect();
+    for app_id in &applications {
+        harness.uplink_of(&history, app_id, "a1", 1).await;
+    }
+    let segment = segments(&harness).remove(0);
+    let bytes = fs::read(&segment).unwrap();
+    let named = || applications.iter().map(|app_id| files_of(&harness, app_id).len()).collect::<Vec<_>>();
+    // Nothing can be in it.
+    let closed = harness.path().join("app=app-7");
+    fs::write(&closed, "").unwrap();
+    assert!(history.seal().await.is_err());
+    assert_eq!(named(), [0; 40]);
+    fs::remove_file(closed).unwrap();
+    history.seal().await.unwrap();
+    assert_eq!(named(), [1; 40]);
+    history.close().await.unwrap();
+    drop(history);
+    let unnamed = applications[20..].iter().flat_map(|app_id| files_of(&harness, app_id));
+    unnamed.for_each(|path| fs::remove_file(path).unwrap());
+    fs::write(segment.with_extension("sealing"), bytes).unwrap();
+    let history = harness.open();
+    history.seal().await.unwrap();
+    assert_eq!((named(), segments(&harness).len()), (vec![1; 40], 0));
+    for app_id in &applications {
+        assert_eq!(counters(&history, Query::of(app_id.clone())).await, [1]);
     }
 }
 
