@@ -18,7 +18,7 @@ use tokio::{
     sync::{oneshot, watch},
     time::{Instant, timeout},
 };
-use types::{AppId, Clock};
+use types::{AppId, Clock, Timestamp};
 
 use crate::{Error, registry::application::store_keys};
 
@@ -42,15 +42,25 @@ pub(super) struct Claims {
 
 /// A claim, which ends when it is dropped.
 pub(super) struct Claim {
-    /// The last renewal; none if another process has the claim.
-    renewed: watch::Receiver<Option<Instant>>,
+    clock: Arc<dyn Clock>,
+    /// None if another process has the claim.
+    renewed: watch::Receiver<Option<Renewal>>,
     _ended: oneshot::Sender<()>,
+}
+
+/// When a claim was last renewed.
+#[derive(Clone, Copy)]
+struct Renewal {
+    begun: Instant,
+    /// The same by the clock, as others see it: while a machine is suspended, `Instant` stands still.
+    at: Timestamp,
 }
 
 impl Claim {
     /// Returns false if another process may have it by now.
     pub(super) fn is_held(&self) -> bool {
-        self.renewed.borrow().is_some_and(|renewed| renewed.elapsed() < AGE_MAX)
+        let is_young = |last: Renewal| last.begun.elapsed().max(self.clock.now().since(last.at)) < AGE_MAX;
+        self.renewed.borrow().is_some_and(is_young)
     }
 }
 
@@ -69,7 +79,7 @@ impl Claims {
     pub(super) async fn claim(&self, app_id: &AppId) -> Result<Option<Claim>, Error> {
         let key = store_keys::work_claim(app_id, self.name)?;
         let value = format!("{}-{}", self.owner, self.next.fetch_add(1, Ordering::Relaxed));
-        let begun = Instant::now();
+        let begun = self.renewal();
         let [claimed] = self.store.get_array(array::from_ref(&key)).await?;
         // What this process has done before may still be about to end.
         if claimed.as_ref().is_some_and(|claimed| !claimed.value.starts_with(self.owner.as_bytes())) {
@@ -84,7 +94,12 @@ impl Claims {
         let (ended, has_ended) = oneshot::channel();
         let held = Held { claims: self.clone(), app_id: app_id.clone(), key, value, renewed };
         tokio::spawn(held.keep(has_ended));
-        Ok(Some(Claim { renewed: last_renewed, _ended: ended }))
+        Ok(Some(Claim { clock: self.clock.clone(), renewed: last_renewed, _ended: ended }))
+    }
+
+    /// A renewal that begins now.
+    fn renewal(&self) -> Renewal {
+        Renewal { begun: Instant::now(), at: self.clock.now() }
     }
 
     fn end(&self) -> u64 {
@@ -99,7 +114,7 @@ struct Held {
     key: Key,
     /// Another one for each claim, so that its end does not end the next one of this process.
     value: String,
-    renewed: watch::Sender<Option<Instant>>,
+    renewed: watch::Sender<Option<Renewal>>,
 }
 
 impl Held {
@@ -130,7 +145,7 @@ impl Held {
     }
 
     async fn change(&self, change: impl FnOnce(Batch, Key) -> Batch) {
-        let begun = Instant::now();
+        let begun = self.claims.renewal();
         match self.try_change(change).await {
             Ok(is_ours) => _ = self.renewed.send_replace(is_ours.then_some(begun)),
             Err(error) => {
@@ -197,7 +212,11 @@ mod tests {
         let (clock, [one, other]) = two();
         let claim = one.claim(&app()).await.unwrap().unwrap();
         clock.advance(AGE_MAX * 2);
+        // Also if it was suspended, so that it has seen nothing of that time.
+        assert!(!claim.is_held());
         let taken_over = other.claim(&app()).await.unwrap();
+        // The clock is set back, but the store says it.
+        clock.set_back(AGE_MAX * 2);
         while claim.is_held() {
             sleep(RENEW_INTERVAL).await;
         }
