@@ -1,5 +1,7 @@
 //! Stored uplinks are decoded again: what changes is reported, kept beside the original, and published.
 
+use std::fs;
+
 use airlock::{
     serve::{Service, Stack},
     settings::Settings,
@@ -315,6 +317,12 @@ async fn an_application_is_corrected_by_one_call_at_a_time() {
     network.stack.stop().await;
 }
 
+/// The number of files of history.
+fn files(network: &Network, owner: &Owner) -> usize {
+    let days = network.stack.settings().data_dir.join(format!("history/app={}", owner.app_id));
+    fs::read_dir(days).unwrap().map(|day| fs::read_dir(day.unwrap().path()).unwrap().count()).sum()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn handlers_correct_an_application_one_after_the_other() {
     let Some(redis) = RedisProcess::start() else { return };
@@ -341,6 +349,14 @@ async fn handlers_correct_an_application_one_after_the_other() {
         (_, reports) => json!([&reports[0]["examined"], &reports[0]["equal"], &reports[0]["written"]]),
     };
     soon(json!([4, 3, null]), corrected).await;
+    // What corrects nothing moves nothing to files: everybody's new messages would go with it.
+    let before = files(&network, &owner);
+    owner.simulate("warm", &[5], 1).await.unwrap();
+    for base in [&here, &base] {
+        let status = async || decode_at(base, &owner, json!({"write": true})).await.0;
+        soon(200, status).await;
+    }
+    assert_eq!(files(&network, &owner), before);
     other.stop().await;
     network.stack.stop().await;
 }

@@ -34,7 +34,8 @@ pub(crate) struct Running {
 impl OneAtATime {
     /// Work of which all handlers together do one at a time; `name` is that of its claims in the store.
     ///
-    /// `history` is moved to files before the work counts as ended, so that the next handler sees what was recorded.
+    /// `history` is moved to files before work that has recorded something counts as ended, so that the next handler
+    /// sees that.
     pub fn among_handlers(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -64,6 +65,11 @@ impl Running {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let is_held = self.claim.as_ref().is_none_or(Claim::is_held);
         if is_held { Ok(()) } else { Err(Error::ClaimLost { what: self.what, app_id: self.app_id.clone() }) }
+    }
+
+    /// Has the next handler see what is recorded from now on. Otherwise nothing moves to files when the work ends.
+    pub(crate) fn note_recording(&self) {
+        self.claim.iter().for_each(Claim::note_recording);
     }
 }
 

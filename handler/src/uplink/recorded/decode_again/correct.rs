@@ -103,6 +103,7 @@ impl Corrector {
                 return (kept, looked_at, Err(error));
             }
             if self.is_written {
+                self.running.iter().for_each(Running::note_recording);
                 kept.push(self.write(decoding, after));
                 bytes += written_bytes(decoding, after);
             }

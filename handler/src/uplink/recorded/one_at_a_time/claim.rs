@@ -6,7 +6,7 @@ use std::{
     pin::pin,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -45,6 +45,7 @@ pub(super) struct Claim {
     clock: Arc<dyn Clock>,
     /// None if another process has the claim.
     renewed: watch::Receiver<Option<Renewal>>,
+    has_recorded: Arc<AtomicBool>,
     _ended: oneshot::Sender<()>,
 }
 
@@ -61,6 +62,11 @@ impl Claim {
     pub(super) fn is_held(&self) -> bool {
         let is_young = |last: Renewal| last.begun.elapsed().max(self.clock.now().since(last.at)) < AGE_MAX;
         self.renewed.borrow().is_some_and(is_young)
+    }
+
+    /// Notes that others are to see what is recorded from now on before the claim ends.
+    pub(super) fn note_recording(&self) {
+        self.has_recorded.store(true, Ordering::Release);
     }
 }
 
@@ -92,9 +98,17 @@ impl Claims {
         }
         let (renewed, last_renewed) = watch::channel(Some(begun));
         let (ended, has_ended) = oneshot::channel();
-        let held = Held { claims: self.clone(), app_id: app_id.clone(), key, value, renewed };
+        // What is about to end may have recorded something that is not in files yet.
+        let has_recorded = Arc::new(AtomicBool::new(claimed.is_some()));
+        let claim = Claim {
+            clock: self.clock.clone(),
+            renewed: last_renewed,
+            has_recorded: has_recorded.clone(),
+            _ended: ended,
+        };
+        let held = Held { claims: self.clone(), app_id: app_id.clone(), key, value, renewed, has_recorded };
         tokio::spawn(held.keep(has_ended));
-        Ok(Some(Claim { clock: self.clock.clone(), renewed: last_renewed, _ended: ended }))
+        Ok(Some(claim))
     }
 
     /// A renewal that begins now.
@@ -115,6 +129,7 @@ struct Held {
     /// Another one for each claim, so that its end does not end the next one of this process.
     value: String,
     renewed: watch::Sender<Option<Renewal>>,
+    has_recorded: Arc<AtomicBool>,
 }
 
 impl Held {
@@ -125,7 +140,7 @@ impl Held {
         while timeout(RENEW_INTERVAL, ending.as_mut()).await.is_err() {
             self.change(renew).await;
         }
-        match &self.claims.history {
+        match self.recorded() {
             None => self.change(Batch::delete).await,
             // The others look at a bucket only every few seconds.
             Some(_) => self.change(renew).await,
@@ -136,12 +151,17 @@ impl Held {
     async fn ending(&self, has_ended: oneshot::Receiver<()>) {
         // Nothing is sent: it fails when the other end is dropped.
         _ = has_ended.await;
-        let Some(history) = &self.claims.history else { return };
+        let Some(history) = self.recorded() else { return };
         let sealed = history.seal().await;
         if let Err(error) = sealed.and(history.upload().await) {
             let (app_id, error) = (&self.app_id, ErrorChain(&error));
             tracing::warn!(%app_id, %error, "other handlers do not see what was recorded just now: it is moved to files later");
         }
+    }
+
+    /// The history that has something which others do not see yet.
+    fn recorded(&self) -> Option<&History> {
+        self.claims.history.as_deref().filter(|_| self.has_recorded.load(Ordering::Acquire))
     }
 
     async fn change(&self, change: impl FnOnce(Batch, Key) -> Batch) {
