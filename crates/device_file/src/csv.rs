@@ -17,7 +17,8 @@ type Columns = (&'static str, Vec<usize>);
 /// The columns of keys, which are written only on request.
 const KEYS: [&str; 3] = ["nwk_s_key", "app_s_key", "app_key"];
 
-pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>, Error> {
+/// Reads rows until they are too many: a small file may have very many of them.
+pub(crate) fn read(bytes: &[u8], rows_max: usize) -> Result<Vec<Row>, Error> {
     let mut builder = csv::ReaderBuilder::new();
     let (delimiter, skipped) = separator(bytes).unwrap_or_else(|| (delimiter(bytes), 0));
     let bytes = &bytes[skipped..];
@@ -27,25 +28,24 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>, Error> {
     if !columns.iter().any(|(name, _)| ["dev_id", "dev_eui"].contains(name)) {
         return Err(Error::Columns);
     }
-    let mut records: Vec<_> = reader.records().collect();
-    // Spreadsheets end with rows that had something in them once.
-    let is_blank =
-        |record: &csv::Result<_>| record.as_ref().is_ok_and(|it: &StringRecord| it.iter().all(str::is_empty));
-    let filled = records.iter().rposition(|record| !is_blank(record)).map_or(0, |last| last + 1);
-    records.truncate(filled);
-    let row = |(number, record): (usize, csv::Result<StringRecord>)| {
-        let bad = |reason: String| Err(BadField { name: "", reason });
-        let cells = match record {
-            Ok(record) if record.len() != length => {
-                bad(format!("the row has {} cells, and the first row {length}", record.len()))
+    let (mut rows, mut blank) = (Vec::new(), Vec::new());
+    for (index, record) in reader.records().enumerate() {
+        let is_blank = record.as_ref().is_ok_and(|record| record.iter().all(str::is_empty));
+        let row = Row { number: index + 2 + usize::from(skipped > 0), cells: row_cells(&columns, length, &record) };
+        if is_blank {
+            // Spreadsheets end with rows that had something in them once.
+            if blank.len() <= rows_max {
+                blank.push(row);
             }
-            Ok(record) => Ok(cells(&columns, &record)),
-            Err(error) if matches!(error.kind(), csv::ErrorKind::Utf8 { .. }) => bad("the row is not UTF-8".to_owned()),
-            Err(_) => bad("the row cannot be read".to_owned()),
-        };
-        Row { number: number + 2 + usize::from(skipped > 0), cells }
-    };
-    Ok(records.into_iter().enumerate().map(row).collect())
+            continue;
+        }
+        rows.append(&mut blank);
+        rows.push(row);
+        if rows.len() > rows_max {
+            return Err(Error::TooMany(rows_max));
+        }
+    }
+    Ok(rows)
 }
 
 /// Writes devices; those without keys have no columns for them.
@@ -94,6 +94,18 @@ fn columns(header: &StringRecord) -> Vec<Columns> {
 /// `Device EUI` and `device-eui` are `device_eui`.
 fn normalized(name: &str) -> String {
     name.trim().to_lowercase().replace([' ', '-'], "_")
+}
+
+fn row_cells(columns: &[Columns], length: usize, record: &csv::Result<StringRecord>) -> Result<Cells, BadField> {
+    let bad = |reason: String| Err(BadField { name: "", reason });
+    match record {
+        Ok(record) if record.len() != length => {
+            bad(format!("the row has {} cells, and the first row {length}", record.len()))
+        }
+        Ok(record) => Ok(cells(columns, record)),
+        Err(error) if matches!(error.kind(), csv::ErrorKind::Utf8 { .. }) => bad("the row is not UTF-8".to_owned()),
+        Err(_) => bad("the row cannot be read".to_owned()),
+    }
 }
 
 fn cells(columns: &[Columns], record: &StringRecord) -> Cells {

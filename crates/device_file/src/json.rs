@@ -1,9 +1,10 @@
 //! JSON: one object after the other, or arrays of them, in our form and in that of The Things Stack.
 
-use std::io::Write;
+use std::{fmt, io::Write};
 
 use api::rest::handler::Device;
-use serde_json::Value;
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
 use crate::{
     Error,
@@ -14,10 +15,22 @@ use crate::{
 /// The LoRaWAN versions whose devices have the keys that the handler knows, as The Things Stack names them.
 const VERSIONS: &str = "MAC_V1_0";
 
-pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>, Error> {
+/// The devices of a value: one, or those in an array or in an answer of the handler. Reading ends when there are too
+/// many: a small file may have very many.
+struct Devices<'a> {
+    objects: &'a mut Vec<Value>,
+    rows_max: usize,
+}
+
+pub(crate) fn read(bytes: &[u8], rows_max: usize) -> Result<Vec<Row>, Error> {
     let mut objects = Vec::new();
-    for value in serde_json::Deserializer::from_slice(bytes).into_iter() {
-        flatten(value.map_err(Error::Json)?, &mut objects);
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    while deserializer.end().is_err() {
+        let read = Devices { objects: &mut objects, rows_max }.deserialize(&mut deserializer);
+        if objects.len() > rows_max {
+            return Err(Error::TooMany(rows_max));
+        }
+        read.map_err(Error::Json)?;
     }
     let row = |(index, object): (usize, Value)| Row { number: index + 1, cells: cells(&object) };
     Ok(objects.into_iter().enumerate().map(row).collect())
@@ -32,17 +45,71 @@ pub fn write<'a>(to: &mut dyn Write, devices: impl Iterator<Item = &'a Device>) 
     Ok(())
 }
 
-/// The devices in arrays, and in the answers of the handler.
-fn flatten(value: Value, objects: &mut Vec<Value>) {
-    match value {
-        Value::Array(values) => values.into_iter().for_each(|value| flatten(value, objects)),
-        Value::Object(mut object) if object.contains_key("devices") => {
-            flatten(object.remove("devices").unwrap_or_default(), objects);
+impl Devices<'_> {
+    fn add<E: de::Error>(self, value: Value) -> Result<(), E> {
+        self.objects.push(value);
+        if self.objects.len() > self.rows_max { Err(E::custom("too many devices")) } else { Ok(()) }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Devices<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Devices<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a device, or an array of devices")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        let Self { objects, rows_max } = self;
+        while list.next_element_seed(Devices { objects: &mut *objects, rows_max })?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let (mut object, mut has_devices) = (Map::new(), false);
+        while let Some(name) = members.next_key::<String>()? {
+            if name == "devices" || name == "end_device" {
+                has_devices = true;
+                members.next_value_seed(Devices { objects: &mut *self.objects, rows_max: self.rows_max })?;
+            } else {
+                object.insert(name, members.next_value()?);
+            }
         }
-        Value::Object(mut object) if object.contains_key("end_device") => {
-            flatten(object.remove("end_device").unwrap_or_default(), objects);
-        }
-        value => objects.push(value),
+        if has_devices { Ok(()) } else { self.add(Value::Object(object)) }
+    }
+
+    // What is no object is refused as a row.
+
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        self.add(Value::Null)
+    }
+
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<(), E> {
+        self.add(Value::Null)
+    }
+
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<(), E> {
+        self.add(Value::Null)
+    }
+
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<(), E> {
+        self.add(Value::Null)
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<(), E> {
+        self.add(Value::Null)
+    }
+
+    fn visit_str<E: de::Error>(self, _: &str) -> Result<(), E> {
+        self.add(Value::Null)
     }
 }
 

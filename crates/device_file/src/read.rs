@@ -23,11 +23,10 @@ pub fn read(bytes: &[u8], format: Option<Format>, rows_max: usize) -> Result<Vec
         Some(b'{' | b'[') => Format::Json,
         _ => Format::Csv,
     });
-    let rows = match format {
-        Format::Csv => csv::read(bytes)?,
-        Format::Json => json::read(bytes)?,
-    };
-    if rows.len() > rows_max { Err(Error::TooMany(rows_max)) } else { Ok(rows) }
+    match format {
+        Format::Csv => csv::read(bytes, rows_max),
+        Format::Json => json::read(bytes, rows_max),
+    }
 }
 
 /// The same in UTF-8, if it is UTF-16, which spreadsheets and Windows write, with a mark at its start or without one. All
@@ -44,4 +43,37 @@ fn utf_8(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
     let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
     let text = String::from_utf16(&units).ok().filter(|_| rest.is_empty());
     Ok(Cow::Owned(text.ok_or(Error::Utf16)?.into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(text: &str, rows_max: usize) -> Result<usize, String> {
+        read(text.as_bytes(), None, rows_max).map(|rows| rows.len()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn rows_are_counted_wherever_they_are_and_blank_ones_at_the_end_are_none() {
+        let blank = ",\n".repeat(100);
+        for (text, expected) in [
+            (format!("dev_id,x\na,\nb,\n{blank}"), 2),
+            (format!("dev_id,x\na,\n,\nb,\n{blank}"), 3),
+            ("{\"dev_id\":\"a\"} [{\"dev_id\":\"b\"}, [1, \"x\", null, true, -1, 0.5]]".to_owned(), 8),
+            ("{\"total\":2,\"devices\":[{\"dev_id\":\"a\"},{\"dev_id\":\"b\"}]}".to_owned(), 2),
+            ("{\"end_device\":{\"ids\":{\"device_id\":\"a\"}}}\n".to_owned(), 1),
+        ] {
+            assert_eq!(count(&text, expected), Ok(expected), "{text}");
+            let refused = count(&text, expected - 1);
+            assert!(refused.as_ref().is_err_and(|reason| reason.contains("split it")), "{refused:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn reading_ends_with_the_first_row_that_is_too_many() {
+        // Behind it, nothing is looked at.
+        for text in ["dev_id\na\nb\n\"", "[{\"dev_id\":\"a\"},{\"dev_id\":\"b\"},<"] {
+            assert!(count(text, 1).is_err_and(|reason| reason.contains("more than 1 devices")), "{text}");
+        }
+    }
 }
