@@ -46,7 +46,9 @@ pub(in crate::site) struct Deleted {
     app_id: String,
     tab: &'static str,
     deleted: usize,
-    /// The deleted devices, sealed; none if they are too many.
+    /// Number of devices that were deleted, or may have been without an answer.
+    gone: usize,
+    /// Those devices, sealed; none if they are too many.
     sealed: Option<String>,
     /// The devices that were not deleted, for the same form again.
     rest: Vec<DevId>,
@@ -99,36 +101,63 @@ pub(in crate::site) async fn delete(
     let steps = stream::iter(ids).map(|dev_id| {
         let end = &end;
         async move {
-            let outcome = end.before(delete_one(request, handler, &dev_id)).await;
-            (dev_id, outcome)
+            let mut gone = None;
+            let outcome = end.before(delete_one(request, handler, &dev_id, &mut gone)).await;
+            ((dev_id, outcome), gone)
         }
     });
-    let outcomes: Vec<_> = steps.buffered(PARALLEL).collect().await;
-    let devices: Vec<Device> = outcomes.iter().filter_map(|(_, outcome)| done(outcome)).cloned().collect();
-    let file =
-        Some(&devices).filter(|devices| !devices.is_empty()).and_then(|devices| ImportFile::of(request, devices));
+    let (outcomes, gone): (Vec<_>, Vec<_>) = steps.buffered(PARALLEL).collect::<Vec<_>>().await.into_iter().unzip();
+    let deleted = outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Done(()))).count();
+    let gone: Vec<Device> = gone.into_iter().flatten().collect();
+    let file = Some(&gone).filter(|gone| !gone.is_empty()).and_then(|gone| ImportFile::of(request, gone));
     let sealed = file.map(|file| file.seal(request, &Plan::default())).transpose()?;
     let (rest, lines) = not_done(outcomes);
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
-    Ok(Page::new(Deleted { frame, app_id, tab: "devices", deleted: devices.len(), sealed, rest, lines }))
+    Ok(Page::new(Deleted { frame, app_id, tab: "devices", deleted, gone: gone.len(), sealed, rest, lines }))
 }
 
-/// The device as it was just before.
-async fn delete_one(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<Device> {
+/// Deletes a device. If it may be gone now, `gone` is what it was just before.
+async fn delete_one(
+    request: &InApplication,
+    handler: &HandlerClient,
+    dev_id: &DevId,
+    gone: &mut Option<Device>,
+) -> Result<()> {
     let device = read(handler, request.app_id(), dev_id).await?;
     let deleted = handler.delete_device(request.app_id(), dev_id).await;
-    deleted.map_err(|error| Error::hiding("device", error))?;
-    Ok(device)
+    *gone = Some(device).filter(|_| is_gone(&deleted));
+    deleted.map_err(|error| Error::hiding("device", error))
 }
 
-fn done(outcome: &Outcome<Device>) -> Option<&Device> {
-    match outcome {
-        Outcome::Done(device) => Some(device),
-        _ => None,
+/// Returns true also if nobody knows, because the answer was lost or the store of the handler failed, and if a form that
+/// was sent twice has deleted the device in between.
+fn is_gone(deleted: &client::Result<()>) -> bool {
+    match deleted {
+        Ok(()) => true,
+        Err(client::Error::Unreachable { .. }) => false,
+        Err(error) => {
+            error.may_have_happened() || matches!(error.kind(), Kind::NotFound | Kind::Unavailable | Kind::Internal)
+        }
     }
 }
 
 fn page(request: &InApplication, chosen: Many, problem: Option<Problem>) -> Page<Delete> {
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
     Page::new(Delete { frame, app_id, tab: "devices", chosen, problem, is_draft: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_may_be_gone_although_nobody_says_so() {
+        let refused = |kind| client::Error::Refused { kind, message: String::new(), retry_after: None };
+        let lost = client::Error::Timeout { service: "handler", address: String::new() };
+        let all = [Ok(()), Err(lost), Err(refused(Kind::Unavailable)), Err(refused(Kind::NotFound))];
+        assert_eq!(all.map(|deleted| is_gone(&deleted)), [true; 4]);
+        assert_eq!([Kind::Denied, Kind::Exhausted].map(|kind| is_gone(&Err(refused(kind)))), [false; 2]);
+        let (service, address, source) = ("handler", String::new(), "refused".into());
+        assert!(!is_gone(&Err(client::Error::Unreachable { service, address, source })), "nothing was reached");
+    }
 }
