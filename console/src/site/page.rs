@@ -29,6 +29,7 @@ const ICON: Asset = Asset::new("/console/assets/icon.svg", "image/svg+xml", incl
 const TIMES: Asset = script("/console/assets/times.js", include_str!("../../../web/console/times.js"));
 const CHOOSE_FILE: Asset =
     script("/console/assets/choose_file.js", include_str!("../../../web/console/choose_file.js"));
+const SEND_ONCE: Asset = script("/console/assets/send_once.js", include_str!("../../../web/console/send_once.js"));
 const LIVE: Asset = script("/console/assets/live.js", include_str!("../../../web/console/live.js"));
 
 /// Maximum number of characters of a result in a table.
@@ -117,6 +118,10 @@ impl Frame {
         CHOOSE_FILE.link()
     }
 
+    pub(super) fn send_once_path(&self) -> String {
+        SEND_ONCE.link()
+    }
+
     pub(super) fn live_path(&self) -> String {
         LIVE.link()
     }
@@ -183,7 +188,7 @@ pub(super) async fn allow_account(State(console): State<Console>, request: Reque
 }
 
 pub(super) fn assets() -> Router<Console> {
-    [STYLE, ICON, TIMES, CHOOSE_FILE, LIVE]
+    [STYLE, ICON, TIMES, CHOOSE_FILE, SEND_ONCE, LIVE]
         .into_iter()
         .fold(Router::new(), |router, asset| router.route(asset.path(), get(async move || asset)))
 }

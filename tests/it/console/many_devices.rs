@@ -3,11 +3,19 @@
 use std::{sync::Arc, time::Duration};
 
 use api::rest::handler::{Device, LorawanDevice};
+use serde_json::json;
 use testing::ManualClock;
 use types::Clock;
 
-use super::{visitor, visitor::Visitor};
-use crate::harness::{Network, Owner, device};
+use super::{
+    browsing::{ask, logged_in, shows},
+    visitor,
+    visitor::Visitor,
+};
+use crate::{
+    browser::DESK,
+    harness::{Network, Owner, device},
+};
 
 const APPLICATION: &str = "/console/applications/alice-app";
 const CHANGE: &str = "/console/applications/alice-app/change-devices";
@@ -128,6 +136,23 @@ async fn many_devices_are_deleted_after_their_number_was_typed_and_are_brought_b
     assert!(page.html.contains("delete-devices\" target=\"_blank\"") && page.html.contains("Undo"), "{}", page.html);
     let page = visitor.post(DELETE, &[("ids", "gone"), ("step", "delete"), ("count", "1")]).await;
     assert!(page.html.contains("0 devices deleted") && !page.html.contains("_blank"), "{}", page.html);
+}
+
+#[tokio::test]
+async fn a_second_click_does_not_lose_what_brings_devices_back() {
+    let network = Network::start().await;
+    let (alice, _visitor) = devices(&network).await;
+    let Some(browser) = logged_in(&network, "delete", DESK).await else { return };
+    browser.open(&format!("{APPLICATION}/devices/dev-1/delete")).await;
+    let script = "const form = document.querySelector('form[data-once]'), refused = [];
+        form.addEventListener('submit', (event) => refused.push(event.defaultPrevented));
+        form.requestSubmit();
+        form.requestSubmit();
+        return refused;";
+    assert_eq!(ask(&browser, script).await, json!([false, true]));
+    shows(&browser, "h1", "1 device deleted").await;
+    shows(&browser, "button", "Undo").await;
+    assert!(stored(&alice, "dev-1").await.is_none());
 }
 
 #[tokio::test]
