@@ -3,11 +3,19 @@
 use std::{sync::Arc, time::Duration};
 
 use api::rest::handler::Device;
+use serde_json::json;
 use testing::ManualClock;
 use types::Clock;
 
-use super::{visitor, visitor::Visitor};
-use crate::harness::{Network, Owner, device};
+use super::{
+    browsing::{ask, logged_in},
+    visitor,
+    visitor::Visitor,
+};
+use crate::{
+    browser::DESK,
+    harness::{Network, Owner, device},
+};
 
 const IMPORT: &str = "/console/applications/alice-app/import-devices";
 const KEY: &str = "000102030405060708090A0B0C0D0E0F";
@@ -126,6 +134,46 @@ async fn a_file_outlives_neither_its_time_nor_its_login() {
         clock.advance(Duration::from_secs(2 * 3600));
     }
     assert!(stored(&alice, "sensor-1").await.is_none());
+}
+
+/// Chooses a file, and returns what is in the field for devices then, and which of two alerts are hidden.
+fn choose(file: &str) -> String {
+    format!(
+        "const input = document.getElementById('file'), into = document.getElementById('devices');
+        into.value = 'before';
+        const chosen = new DataTransfer();
+        chosen.items.add(new File([{file}], 'devices.csv'));
+        input.files = chosen.files;
+        input.dispatchEvent(new Event('change'));
+        const hidden = (id) => document.getElementById(id).hidden;
+        return new Promise((done) => {{
+          const look = () => {{
+            if (into.value === 'before') setTimeout(look, 10);
+            else done([into.value, hidden('file-large'), hidden('file-unreadable')]);
+          }};
+          look();
+        }});"
+    )
+}
+
+#[tokio::test]
+async fn a_chosen_file_is_in_the_form_as_it_is_or_not_at_all() {
+    let network = Network::start().await;
+    let (_alice, _visitor) = visitor(&network).await;
+    let Some(browser) = logged_in(&network, "import", DESK).await else { return };
+    browser.open(IMPORT).await;
+    for (file, expected) in [
+        ("'dev_id,description\\nd,K\\u00fcche'", json!(["dev_id,description\nd,K\u{fc}che", true, true])),
+        // The letter as Windows writes it without Unicode, and in UTF-16.
+        ("new Uint8Array([100, 10, 75, 252])", json!(["", true, false])),
+        ("new Uint8Array([255, 254, 100, 0, 252, 0])", json!(["d\u{fc}", true, true])),
+        // The quotes take three bytes each in a form.
+        ("'\"'.repeat(800_000)", json!(["", false, true])),
+        ("'x'.repeat(1_500_001)", json!(["", false, true])),
+    ] {
+        assert_eq!(ask(&browser, &choose(file)).await, expected, "{file}");
+    }
+    browser.look("import").await;
 }
 
 #[tokio::test]

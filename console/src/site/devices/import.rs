@@ -25,6 +25,7 @@ use super::{find::all, new::app_eui};
 use crate::{
     Result,
     site::{
+        FORM_BYTES_MAX,
         device::fields::becomes_draft,
         failure::{Failure, Problem},
         page::{Frame, Page},
@@ -47,6 +48,11 @@ pub(in crate::site) struct Import {
 impl Import {
     fn bytes_max(&self) -> usize {
         FILE_BYTES_MAX
+    }
+
+    /// Maximum size of the file as forms are sent, with the box beside it.
+    fn sent_bytes_max(&self) -> usize {
+        FORM_BYTES_MAX - "&override=yes".len()
     }
 
     fn rows_max(&self) -> usize {
