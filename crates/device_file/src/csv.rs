@@ -7,15 +7,12 @@ use csv::StringRecord;
 
 use crate::{
     Error,
-    fields::{BadField, Cells, FIELDS, Field, get},
+    fields::{BadField, Cells, FIELDS, Field, KEYS, get},
     row::Row,
 };
 
 /// A field, and the columns that may have it, in the order in which they count.
 type Columns = (&'static str, Vec<usize>);
-
-/// The columns of keys, which are written only on request.
-const KEYS: [&str; 3] = ["nwk_s_key", "app_s_key", "app_key"];
 
 /// Reads rows until they are too many: a small file may have very many of them.
 pub(crate) fn read(bytes: &[u8], rows_max: usize) -> Result<Vec<Row>, Error> {

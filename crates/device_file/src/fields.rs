@@ -28,6 +28,10 @@ pub struct BadField {
 #[derive(Clone, Default)]
 pub(crate) struct Cells(Vec<(&'static str, String)>);
 
+/// The keys, which are written only on request.
+pub(crate) const KEYS: [&str; 3] = ["nwk_s_key", "app_s_key", "app_key"];
+pub(crate) const FRAME_COUNTERS: [&str; 2] = ["f_cnt_up", "f_cnt_down"];
+
 /// `nwk_key` is where ChirpStack has the AppKey of devices with LoRaWAN 1.0.
 #[rustfmt::skip]
 pub(crate) const FIELDS: [Field; 17] = [

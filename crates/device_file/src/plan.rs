@@ -6,7 +6,7 @@ use api::rest::handler::{Device, LorawanDevice};
 use types::{AppEui, AppId, DevAddr, DevEui, DevId, DeviceParts, IdError};
 
 use crate::{
-    fields::{BadField, Cells, FIELDS, get},
+    fields::{BadField, Cells, FIELDS, FRAME_COUNTERS, KEYS, get},
     row::Row,
 };
 
@@ -94,6 +94,16 @@ impl Planned {
         self.cells.only(&self.changed).apply(&mut stored)?;
         check(&stored)?;
         Ok(stored)
+    }
+
+    /// Returns true if it changes keys of a registered device.
+    pub fn changes_keys(&self) -> bool {
+        self.changed.iter().any(|name| KEYS.contains(name))
+    }
+
+    /// Returns true if it changes frame counters of a registered device.
+    pub fn changes_frame_counters(&self) -> bool {
+        self.changed.iter().any(|name| FRAME_COUNTERS.contains(name))
     }
 }
 
@@ -317,6 +327,14 @@ mod tests {
         assert!(lorawan.dev_addr.is_none() && lorawan.app_key.is_none(), "what is stored stays");
         let renewed = planned(text, vec![counted(8)]).planned[0].renew(counted(500)).ok().unwrap();
         assert_eq!(renewed.lorawan_device.unwrap().f_cnt_up, 7, "the file says so");
+    }
+
+    #[test]
+    fn changes_that_a_running_device_may_not_survive_are_told_apart() {
+        let text = format!("dev_id,f_cnt_up,app_key\ndev-1,7,\ndev-2,,{}\nnew,7,{0}\n", "01".repeat(16));
+        let plan = planned(&text, vec![device("dev-1", 1), device("dev-2", 2)]);
+        let told = plan.planned.iter().map(|planned| (planned.changes_keys(), planned.changes_frame_counters()));
+        assert_eq!(told.collect::<Vec<_>>(), [(false, true), (true, false), (false, false)]);
     }
 
     #[test]

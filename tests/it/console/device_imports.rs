@@ -44,6 +44,7 @@ async fn a_file_is_imported_after_somebody_has_seen_what_it_would_do() {
     let preview = visitor.post(IMPORT, &[("devices", &file())]).await;
     let text = "1 to register, 1 to change, 0 as they are, 1 refused";
     assert!(preview.html.contains(text) && preview.html.contains("Import 2 devices"), "{}", preview.html);
+    assert!(!preview.html.contains("Changes keys of"), "{}", preview.html);
     assert!(preview.html.contains("OTAA") && preview.html.contains("DevID not valid"), "{}", preview.html);
     assert!(!preview.html.contains(KEY) && !preview.html.contains("<b>"), "{}", preview.html);
     assert!(stored(&alice, "sensor-1").await.is_none(), "nothing is done yet");
@@ -86,6 +87,10 @@ async fn nothing_is_done_that_nobody_has_seen() {
     assert!(page.status == 409 && page.html.contains("Devices have changed since the preview"), "{}", page.html);
     assert!(page.html.contains("There is nothing to import."), "{}", page.html);
     assert_eq!(stored(&alice, "sensor-1").await.unwrap().description, "theirs");
+
+    let risky = visitor.post(IMPORT, &[("devices", &format!("dev_id,app_key,f_cnt_up\ndev-1,{KEY},9\n"))]).await;
+    let warning = "Changes keys of 1 and frame counters of 1 registered devices";
+    assert!(risky.html.contains(warning) && !risky.html.contains(KEY), "{}", risky.html);
 
     let rename = "dev_id,dev_eui\ndev-1,0102030405060708\n";
     let refused = visitor.post(IMPORT, &[("devices", rename)]).await;

@@ -46,6 +46,9 @@ struct Counts {
     updated: usize,
     unchanged: usize,
     bad: usize,
+    /// Registered devices whose keys change, and those whose frame counters do.
+    keys: usize,
+    frame_counters: usize,
 }
 
 struct NewDevice {
@@ -79,6 +82,8 @@ impl Preview {
                 updated: plan.count(Step::Updated),
                 unchanged: plan.count(Step::Unchanged),
                 bad: plan.bad.len(),
+                keys: plan.planned.iter().filter(|planned| planned.changes_keys()).count(),
+                frame_counters: plan.planned.iter().filter(|planned| planned.changes_frame_counters()).count(),
             },
         }))
     }
