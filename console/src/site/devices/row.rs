@@ -2,7 +2,7 @@
 //!
 //! A page asks for each of its devices once, and once for the newest uplinks of the application, whatever it shows.
 
-use std::collections::HashMap;
+use std::{cmp::Ordering, collections::HashMap};
 
 use api::{
     handler::{Device, device::Device as Network},
@@ -46,26 +46,28 @@ pub(super) struct Missing {
 
 /// The rows of these devices. Without history, they lack what uplinks say.
 pub(super) async fn rows(request: &InApplication, handler: &HandlerClient, devices: Vec<Device>) -> Vec<Row> {
-    let uplinks = uplinks(request, handler, devices.is_empty()).await;
+    let read = uplinks(request, handler, devices.is_empty()).await;
+    let (uplinks, is_read) = (read.as_deref().unwrap_or_default(), read.is_some());
     let mut of_device: HashMap<&str, Vec<&Record>> = HashMap::new();
-    for record in &uplinks {
+    for record in uplinks {
         of_device.entry(&record.dev_id).or_default().push(record);
     }
     let rows: Vec<_> =
         stream::iter(devices).map(|device| row(request, handler, device)).buffered(PARALLEL).collect().await;
     let completed = |row: Row| {
         let uplinks = of_device.get(row.dev_id.as_str()).map(Vec::as_slice).unwrap_or_default();
-        row.completed(uplinks)
+        row.completed(uplinks, is_read)
     };
     rows.into_iter().map(completed).collect()
 }
 
 impl Row {
     /// Adds what the newest uplinks of the device say, the newest first. Devices without frame counters, such as
-    /// simulated ones, are seen only there.
-    fn completed(self, uplinks: &[&Record]) -> Self {
+    /// simulated ones, are seen only there; if these uplinks could not be read, nobody knows when.
+    fn completed(self, uplinks: &[&Record], is_read: bool) -> Self {
         let newest = uplinks.first().map(|record| Time(record.time));
         Self {
+            is_known: self.is_known && (is_read || self.last_seen.is_some()),
             last_seen: self.last_seen.or(newest),
             battery: uplinks.iter().find_map(|record| battery(&record.fields)),
             missing: Missing::among(uplinks.iter().filter(|record| !record.is_retry).map(|record| record.counter)),
@@ -91,24 +93,27 @@ impl Missing {
         let mut counters = counters.into_iter();
         let newest = counters.next()?;
         let (mut oldest, mut arrived) = (newest, 1_u64);
-        for counter in counters.take_while(|counter| *counter < newest) {
-            if counter >= oldest {
-                break;
+        for counter in counters {
+            match counter.cmp(&oldest) {
+                Ordering::Less => (oldest, arrived) = (counter, arrived + 1),
+                // The same frame once more, as its sender has tried again.
+                Ordering::Equal => {}
+                Ordering::Greater => break,
             }
-            (oldest, arrived) = (counter, arrived + 1);
         }
         let sent = u64::from(newest - oldest) + 1;
         (arrived > 1).then_some(Self { missing: sent - arrived, sent })
     }
 }
 
-async fn uplinks(request: &InApplication, handler: &HandlerClient, is_empty: bool) -> Vec<Record> {
+/// The newest uplinks; none if they cannot be read.
+async fn uplinks(request: &InApplication, handler: &HandlerClient, is_empty: bool) -> Option<Vec<Record>> {
     if is_empty {
-        return Vec::new();
+        return Some(Vec::new());
     }
     let (app_id, kind) = (request.app_id().to_string(), "up".to_owned());
     let query = Query { app_id, kind, limit: UPLINKS, ..Query::default() };
-    handler.list_records(query).await.map(|list| list.records).unwrap_or_default()
+    handler.list_records(query).await.map(|list| list.records).ok()
 }
 
 async fn row(request: &InApplication, handler: &HandlerClient, device: Device) -> Row {
@@ -159,11 +164,38 @@ mod tests {
         };
         assert_eq!(among(&[9, 8, 5, 4]), Some((2, 6)));
         assert_eq!(among(&[3, 2, 1]), Some((0, 3)));
+        assert_eq!(among(&[9, 9, 7, 7, 6]), Some((1, 4)), "a frame that is there twice is one");
         assert_eq!(among(&[2, 1, 900, 899, 500]), Some((0, 2)), "it has joined again since");
         assert_eq!(among(&[u32::MAX, 0]), Some(((1 << 32) - 2, 1 << 32)));
         for counters in [&[][..], &[7], &[0, 0, 0]] {
             assert_eq!(among(counters), None, "{counters:?}");
         }
+    }
+
+    #[test]
+    fn a_device_of_which_nobody_knows_is_not_called_one_that_was_never_seen() {
+        let now = Timestamp::from_millis(3_600_000);
+        let silence = |last_seen: Option<Time>, is_known: bool, is_read: bool| {
+            let row = Row {
+                dev_id: String::new(),
+                dev_eui: String::new(),
+                description: String::new(),
+                attributes: Vec::new(),
+                last_seen,
+                is_known,
+                silence: None,
+                battery: None,
+                missing: None,
+                is_chosen: false,
+            };
+            let mut row = row.completed(&[], is_read);
+            row.note_silence(now, now);
+            row.silence.unwrap()
+        };
+        assert_eq!(silence(None, true, true), "never seen");
+        assert_eq!(silence(None, true, false), "not known", "it may be in uplinks that could not be read");
+        assert_eq!(silence(None, false, true), "not known");
+        assert_eq!(silence(Some(Time(0)), true, false), "silent for 1 h");
     }
 
     #[test]
