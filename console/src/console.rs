@@ -7,7 +7,7 @@ use client::{
     discovery::DiscoveryClient,
 };
 use server::{
-    ledger::{Budget, Limits, Resource},
+    ledger::{Budget, Limits, Resource, Turns},
     seal::SealingKeys,
 };
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,8 @@ use crate::{
 
 /// Fraction of all live views that one user may open: one in this many.
 const LIVE_VIEWS_SHARE: u64 = 8;
+/// Numbers of requests at once that have all devices of an application in memory. Others wait for their turn.
+const DEVICE_LISTS: Limits = Limits { total: 8, owner_max: 2, owner_min: 1 };
 
 /// Resources that the console takes from its process.
 pub struct Environment {
@@ -71,6 +73,7 @@ pub struct Console {
     pub(crate) drafts: Arc<Drafts>,
     pub(crate) registrations: Arc<Registrations>,
     pub(crate) live_views: Arc<Budget>,
+    pub(crate) device_lists: Arc<Turns>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) stop: CancellationToken,
@@ -100,6 +103,7 @@ impl Console {
             drafts: Arc::default(),
             registrations: Arc::default(),
             live_views: Arc::new(live_views),
+            device_lists: Turns::new(Arc::new(Budget::new(Resource::Lists, DEVICE_LISTS))),
             clock,
             random,
             stop,

@@ -117,6 +117,7 @@ async fn import(request: &InApplication, sent: &Sent) -> Result<Response> {
 
 /// What the file would do now.
 async fn planned(request: &InApplication, handler: &HandlerClient, file: &ImportFile) -> Result<Plan> {
+    let _turn = request.console.device_lists.take(&request.owner()).await;
     let rows = file.rows()?;
     let listed = all(request, handler, "").await?;
     let registered = listed.into_iter().map(Device::try_from).collect::<Result<Vec<_>, _>>()?;

@@ -85,6 +85,7 @@ impl Many {
             return Self::named(sent);
         }
         let handler = request.handler().await?;
+        let _turn = request.console.device_lists.take(&request.owner()).await;
         let devices = all(request, &handler, sent.value("search").trim()).await?;
         Self::bounded(devices.into_iter().map(|device| device.dev_id.parse().map_err(Error::from)))
     }
