@@ -10,7 +10,7 @@ use crate::{
     row::Row,
 };
 
-/// What a file would do.
+/// The changes that a file would make.
 #[derive(Default)]
 pub struct Plan {
     /// The devices that can be set, in the order of the file.

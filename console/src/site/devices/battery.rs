@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::site::page::short;
 
-/// What decoders call the battery, in small letters and digits, and in what they measure it.
+/// The names that decoders give the battery, in small letters and digits, with its unit.
 const NAMES: [(&str, &str); 15] = [
     ("battery", ""),
     ("batterylevel", ""),

@@ -41,7 +41,7 @@ pub(in crate::site) struct Import {
     tab: &'static str,
     is_override: bool,
     problem: Option<Problem>,
-    /// Whether it was sent when the login had expired or a service was away.
+    /// True if it was sent when the login had expired or a service was away.
     is_draft: bool,
 }
 
@@ -115,7 +115,7 @@ async fn import(request: &InApplication, sent: &Sent) -> Result<Response> {
     Ok(Preview::page(request, &file, &plan, note)?.with_status(StatusCode::CONFLICT).into_response())
 }
 
-/// What the file would do now.
+/// Plans the import anew.
 async fn planned(request: &InApplication, handler: &HandlerClient, file: &ImportFile) -> Result<Plan> {
     let _turn = request.console.device_lists.take(&request.owner()).await;
     let rows = file.rows()?;

@@ -45,7 +45,7 @@ pub(in crate::site) struct Change {
     key: String,
     value: String,
     problem: Option<Problem>,
-    /// Whether it was sent when the login had expired or a service was away.
+    /// True if it was sent when the login had expired or a service was away.
     is_draft: bool,
 }
 
@@ -58,7 +58,7 @@ struct Changed {
     changed: usize,
     unchanged: usize,
     failed: usize,
-    /// What was to be done, as the form names it.
+    /// The step that was to be done, as the form names it.
     step: &'static str,
     /// The devices that were not changed, for the same form again.
     rest: Vec<DevId>,

@@ -20,7 +20,7 @@ const TIME_MAX: Duration = Duration::from_secs(30);
 /// Maximum number of rows of a table.
 const SHOWN_MAX: usize = 200;
 
-/// What became of a device.
+/// The outcome for a device.
 pub(super) enum Outcome<T> {
     Done(T),
     Failed(String),

@@ -55,7 +55,7 @@ pub(in crate::site) struct Show {
     playground: Option<String>,
     /// The text of a file with it as an example for tests.
     example: Option<String>,
-    /// What the live functions make of it, if somebody has asked for that.
+    /// The result of the live functions, if somebody has asked for it.
     rerun: Option<Rerun>,
 }
 

@@ -19,7 +19,7 @@ const LIFETIME: Duration = Duration::from_secs(3600);
 /// A file, and what somebody was told that it would do.
 pub(in crate::site::devices) struct ImportFile {
     text: String,
-    /// Whether EUIs and addresses of registered devices may change.
+    /// True if EUIs and addresses of registered devices may change.
     pub(super) is_override: bool,
     opened: Timestamp,
     /// A number that is used once.

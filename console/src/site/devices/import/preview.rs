@@ -29,7 +29,7 @@ pub(super) struct Preview {
     counts: Counts,
 }
 
-/// Why somebody sees a preview.
+/// The reason for which somebody sees a preview.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
     New,

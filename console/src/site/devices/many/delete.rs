@@ -35,7 +35,7 @@ struct Delete {
     tab: &'static str,
     chosen: Many,
     problem: Option<Problem>,
-    /// Whether it was sent when the login had expired or a service was away.
+    /// True if it was sent when the login had expired or a service was away.
     is_draft: bool,
 }
 
