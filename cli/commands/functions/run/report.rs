@@ -2,7 +2,7 @@
 
 use runtime::{CallOutcome, Failure, Value};
 use serde::Serialize;
-use serde_json::{Map, Value as Json, json, value::RawValue};
+use serde_json::value::RawValue;
 use workbench::{log_line, microseconds};
 
 /// The result of a message, also if the functions failed.
@@ -17,31 +17,54 @@ pub(super) struct Report<'a> {
     fields: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     normalized: Option<&'a RawValue>,
-    #[serde(flatten)]
-    other: Map<String, Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    valid: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<String>,
+    /// Null if an encoder returned none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    port: Option<Option<u8>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<ReportedFailure<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warnings: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logs: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fuel: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    microseconds: Option<f64>,
+    /// Why a line is no message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ReportedFailure<'a> {
+    function: &'static str,
+    kind: &'static str,
+    message: &'a str,
+    line: Option<u32>,
+    column: Option<u32>,
 }
 
 impl<'a> Report<'a> {
     pub(super) fn of(outcome: &'a CallOutcome) -> Self {
-        let mut report = Self::default();
+        let report = Self {
+            warnings: Some(&outcome.warnings),
+            logs: Some(outcome.logs.iter().map(log_line).collect()),
+            fuel: Some(outcome.fuel),
+            microseconds: Some(microseconds(outcome.elapsed)),
+            ..Self::default()
+        };
         match &outcome.result {
             Ok(Value::Fields { json, normalized, valid }) => {
-                report.fields = Some(json);
-                report.normalized = normalized.as_deref();
-                report.set("valid", json!(valid));
+                Self { fields: Some(json), normalized: normalized.as_deref(), valid: Some(*valid), ..report }
             }
-            Ok(Value::Returned { json }) => report.fields = json.as_deref(),
-            Ok(Value::Bytes { bytes, port }) => {
-                report.set("bytes", json!(hex::encode(bytes)));
-                report.set("port", json!(port));
-            }
-            Err(failure) => report.set("failure", describe(failure)),
+            Ok(Value::Returned { json }) => Self { fields: json.as_deref(), ..report },
+            Ok(Value::Bytes { bytes, port }) => Self { bytes: Some(hex::encode(bytes)), port: Some(*port), ..report },
+            Err(failure) => Self { failure: Some(failure.into()), ..report },
         }
-        report.set("warnings", json!(outcome.warnings));
-        report.set("logs", outcome.logs.iter().map(log_line).collect());
-        report.set("fuel", json!(outcome.fuel));
-        report.set("microseconds", json!(microseconds(outcome.elapsed)));
-        report
     }
 
     pub(super) fn with_id(self, id: Option<&'a RawValue>) -> Self {
@@ -49,23 +72,19 @@ impl<'a> Report<'a> {
     }
 
     /// Of a line that is no message.
-    pub(super) fn of_error(error: &str) -> Self {
-        let mut report = Self::default();
-        report.set("error", json!(error));
-        report
-    }
-
-    fn set(&mut self, name: &str, value: Json) {
-        self.other.insert(name.to_owned(), value);
+    pub(super) fn of_error(error: &'a str) -> Self {
+        Self { error: Some(error), ..Self::default() }
     }
 }
 
-fn describe(failure: &Failure) -> Json {
-    json!({
-        "function": failure.slot.name(),
-        "kind": failure.kind.name(),
-        "message": failure.message,
-        "line": failure.line,
-        "column": failure.column,
-    })
+impl<'a> From<&'a Failure> for ReportedFailure<'a> {
+    fn from(failure: &'a Failure) -> Self {
+        Self {
+            function: failure.slot.name(),
+            kind: failure.kind.name(),
+            message: &failure.message,
+            line: failure.line,
+            column: failure.column,
+        }
+    }
 }
