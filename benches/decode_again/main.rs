@@ -1,7 +1,7 @@
 //! Rate at which a handler decodes stored uplinks again, and its processor time and memory.
 //!
 //! Starts `airlock serve`, stores uplinks beside it, as many for each of 40 codecs, and has them decoded over HTTP: first
-//! to see what changes, then to keep it, then against what was kept; and at last as a preview of a change. Two
+//! to see what changes, then to keep it, then against what was kept; and at last as previews of changes. Two
 //! applications are decoded at the same time. `AIRLOCK_DECODE_UPLINKS` is how many there are, in thousands, 1000 by
 //! default; `AIRLOCK_CORPUS` names a directory with codecs, `AIRLOCK_BINARY` another binary.
 
@@ -28,6 +28,8 @@ use server_process::{Application, ServerProcess};
 const CODECS: usize = 40;
 /// Number of applications that are decoded at the same time.
 const AT_ONCE: usize = 2;
+/// Number of codecs that previews are of, evenly chosen: one alone may take a multiple of what another takes.
+const PREVIEWS: usize = 5;
 /// Number of uplinks that a preview decodes, and of their devices.
 const PREVIEWED: usize = 100_000;
 const PREVIEWED_DEVICES: usize = 10_000;
@@ -45,8 +47,11 @@ async fn main() {
     for (number, source) in sources.iter().enumerate() {
         applications.push(add(&server, &owner, &format!("bench-{number}"), source).await);
     }
-    let preview = add(&server, &owner, "bench-preview", &sources[0]).await;
-    store(&server, (&applications, &sources, each), &preview).await;
+    let mut previews = Vec::new();
+    for (number, source) in sources.iter().step_by(CODECS / PREVIEWS).enumerate() {
+        previews.push((add(&server, &owner, &format!("bench-preview-{number}"), source).await, source));
+    }
+    store(&server, (&applications, &sources, each), &previews).await;
 
     println!("{}, {} codecs, {each} uplinks of each\n", server.binary, sources.len());
     println!("| decoded again | uplinks/s | CPU per uplink | peak memory | found |\n|---|--:|--:|--:|---|");
@@ -57,11 +62,14 @@ async fn main() {
     ] {
         measure(&server, what, &applications, &body).await;
     }
-    measure(&server, "first, those of the preview", std::slice::from_ref(&preview), &json!({ "write": true })).await;
-    let mut changed = sources[0].functions.clone();
-    changed["decoder"] = format!("{}\n// A change.", changed["decoder"].as_str().unwrap()).into();
-    let body = json!({ "functions": changed, "compare_live": true, "per_device": PREVIEWED / PREVIEWED_DEVICES });
-    measure(&server, "preview of a change", std::slice::from_ref(&preview), &body).await;
+    for (application, source) in &previews {
+        let application = std::slice::from_ref(application);
+        measure(&server, "first, those of the preview", application, &json!({ "write": true })).await;
+        let mut changed = source.functions.clone();
+        changed["decoder"] = format!("{}\n// A change.", changed["decoder"].as_str().unwrap()).into();
+        let body = json!({ "functions": changed, "compare_live": true, "per_device": PREVIEWED / PREVIEWED_DEVICES });
+        measure(&server, &format!("preview of a change, {}", source.codec), application, &body).await;
+    }
 }
 
 async fn add(server: &ServerProcess, owner: &types::Secret, id: &str, source: &Source) -> Application {
@@ -74,13 +82,15 @@ async fn add(server: &ServerProcess, owner: &types::Secret, id: &str, source: &S
 async fn store(
     server: &ServerProcess,
     (applications, sources, each): (&[Application], &[Source], usize),
-    preview: &Application,
+    previews: &[(Application, &Source)],
 ) {
     let history = input::open(&server.dir().join("history"));
     for (application, source) in applications.iter().zip(sources) {
         input::fill(&history, &application.id.parse().unwrap(), source, each, 100).await;
     }
-    input::fill(&history, &preview.id.parse().unwrap(), &sources[0], PREVIEWED, PREVIEWED_DEVICES).await;
+    for (application, source) in previews {
+        input::fill(&history, &application.id.parse().unwrap(), source, PREVIEWED, PREVIEWED_DEVICES).await;
+    }
     history.seal().await.unwrap();
     history.close().await.unwrap();
 }
