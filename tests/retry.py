@@ -106,13 +106,19 @@ def failures_of(lines):
             start = place
         elif failed := TARGET_FAILED.match(line):
             listed = listed_in(lines[start:place], failed[1])
-            if listed is None or "Caused by:" in lines[place + 1 : place + 3]:
+            if listed is None or has_crashed(lines[place + 1 :]):
                 return None
             failures += listed
             targets += 1
         elif failed := TARGETS_FAILED.match(line):
             counts.append(int(failed[1]))
     return failures if counts == [targets] else None
+
+
+def has_crashed(rest):
+    """Returns true if a test process ended otherwise than by failed tests. What it left running may have printed, too."""
+    end = next((place for place, line in enumerate(rest) if RUNNING.match(line) or TARGETS_FAILED.match(line)), len(rest))
+    return "Caused by:" in rest[:end]
 
 
 def listed_in(section, target):

@@ -111,10 +111,12 @@ fn what_is_more_than_a_failed_test_fails_the_run_at_once() {
     let crash = "it`\n\nCaused by:\n  process didn't exit successfully: `it-1` (signal: 11, \
                  SIGSEGV: invalid memory reference)\nerror: 1";
     let crashed = FAILED.replace("it`\nerror: 1", crash);
+    let with_log = crashed.replace("it`\n\nCaused", "it`\nINFO of a process that was left running\n\nCaused");
+    assert_ne!(with_log, crashed);
     let unnamed = FAILED.replace("1 passed; 1 failed", "1 passed; 2 failed");
     let names: String = (0..11).map(|number| format!("    test_{number}\n")).collect();
     let many = FAILED.replace("    two\n", &names).replace("1 passed; 1 failed", "1 passed; 11 failed");
-    for first in [crashed.as_str(), &unnamed, &many, "error: could not compile `airlock-mqtt` (lib)\n"] {
+    for first in [crashed.as_str(), &with_log, &unnamed, &many, "error: could not compile `airlock-mqtt` (lib)\n"] {
         let Some(ran) = run(first, PASSED) else { return };
         assert_eq!((ran.code, ran.calls.len()), (Some(101), 1), "{first}");
     }
