@@ -27,6 +27,7 @@ RUNNING = re.compile(r" +Running .*\)$")
 RESULT = re.compile(r"test result: (ok|FAILED)\. (\d+) passed; (\d+) failed;")
 TARGET_FAILED = re.compile(r"error: test failed, to rerun pass `(.+)`$")
 TARGETS_FAILED = re.compile(r"error: (\d+) targets? failed:$")
+FAILED_TARGET = re.compile(r"    `.+`$")
 
 
 class Failure:
@@ -47,17 +48,17 @@ class Output:
     """The lines of a run. They are printed as they come, except those that may be its summary."""
 
     def __init__(self, is_shown):
-        self.is_shown, self.lines, self.summary, self.is_ending = is_shown, [], [], False
+        self.is_shown, self.lines, self.summary = is_shown, [], []
 
     def add(self, raw):
         line = COLOUR.sub("", raw.decode(errors="replace")).rstrip()
         self.lines.append(line)
-        if self.is_ending or (self.summary and not line):
+        # Behind a result is a blank line, and behind the number of failed targets their list.
+        if self.summary and (not line or FAILED_TARGET.match(line)):
             self.summary.append(raw)
             return
         self.show_summary()
-        self.is_ending = bool(TARGETS_FAILED.match(line))
-        if self.is_ending or RESULT.match(line):
+        if TARGETS_FAILED.match(line) or RESULT.match(line):
             self.summary = [raw]
         else:
             self.show(raw)

@@ -84,6 +84,14 @@ fn a_run_that_passes_is_printed_as_it_is() {
 }
 
 #[test]
+fn what_looks_like_a_summary_holds_back_no_output() {
+    let first = PASSED.replace("test two", "error: 1 target failed:\ntest two");
+    let Some(ran) = run(&first, FAILED) else { return };
+    assert_eq!((ran.code, ran.output.matches("test two ... ok").count()), (Some(0), 1), "{}", ran.output);
+    assert!(ran.summary.starts_with("test result: ok. 1 passed"), "{}", ran.summary);
+}
+
+#[test]
 fn a_test_that_passes_alone_is_listed_as_flaky() {
     let Some(ran) = run(FAILED, PASSED) else { return };
     let (_, flaky) = ran.output.split_once("\nFlaky").expect("a list");
