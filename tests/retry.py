@@ -19,8 +19,10 @@ RETRIES_MAX = 10
 TEXT_LINES_MAX = 60
 # The options that select targets; a test that runs again needs only its own.
 SELECTION = ("--lib", "--bins", "--tests")
-# Seconds to wait for more output of a command that has ended: what it left running may hold its output open.
+# Seconds after which to look whether a command has ended: what it left running may hold its output open.
 PATIENCE = 0.5
+# A pipe holds no more bytes.
+PIPE_BYTES_MAX = 1 << 16
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 RUNNING = re.compile(r" +Running .*\)$")
@@ -82,12 +84,13 @@ def run(command, is_shown):
     output, rest = Output(is_shown), b""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     pipe = process.stdout.fileno()
-    while True:
-        if not select.select([pipe], [], [], PATIENCE)[0]:
-            if process.poll() is not None:
-                break
+    has_ended = False
+    while not has_ended:
+        # Before it is read for the last time, which is everything that is in the pipe by then.
+        has_ended = process.poll() is not None
+        if not select.select([pipe], [], [], 0 if has_ended else PATIENCE)[0]:
             continue
-        read = os.read(pipe, 1 << 16)
+        read = os.read(pipe, PIPE_BYTES_MAX)
         if not read:
             break
         *lines, rest = (rest + read).split(b"\n")

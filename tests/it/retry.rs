@@ -2,11 +2,13 @@
 
 use std::{fs, path::Path, process::Command};
 
-/// Prints one file when it runs all tests, and another when it runs one; fails where that has an error.
+/// Prints one file when it runs all tests, and another when it runs one; fails where that has an error. It may leave a
+/// process behind, which prints until nobody reads it.
 const CARGO: &str = r#"
 echo "$@" >>calls
 case "$*" in *--exact*) file=again ;; *) file=first ;; esac
 cat $file
+if grep -q "^leaves a process" $file; then yes & fi
 if grep -q ^error $file; then exit 101; fi
 "#;
 
@@ -81,6 +83,13 @@ fn a_run_that_passes_is_printed_as_it_is() {
     let Some(ran) = run(PASSED, FAILED) else { return };
     assert_eq!((ran.code, ran.output + &ran.summary), (Some(0), PASSED.to_owned()));
     assert_eq!(ran.calls, ["test --lib --tests some"]);
+}
+
+#[test]
+fn a_process_that_is_left_running_does_not_keep_the_run_from_ending() {
+    let Some(ran) = run(&format!("{PASSED}leaves a process\n"), FAILED) else { return };
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.output.contains("test two ... ok\n") && ran.output.contains("leaves a process\n"));
 }
 
 #[test]
