@@ -184,6 +184,8 @@ def retry(command, failures):
 
 
 def main():
+    # What a test printed must not end the run where a locale has fewer characters.
+    sys.stdout.reconfigure(errors="replace")
     summary_file, *command = sys.argv[1:]
     end = command.index("--")
     command, arguments = command[:end], command[end + 1 :]
