@@ -128,3 +128,35 @@ async fn networks_are_chosen_by_keyboard() {
     let chosen = "return [document.activeElement.getAttribute('aria-selected'), document.querySelectorAll('[aria-selected=true][role=tab]').length];";
     assert_eq!(ask(&browser, chosen).await, json!(["true", 1]));
 }
+
+/// Types another source, closes the part, and says how often the page asks anything before it has kept the link, which
+/// it does no earlier than it would ask.
+const CLOSED: &str = "const [done] = arguments; const before = location.hash; let asked = 0; \
+     const own = window.fetch; window.fetch = (...of) => { asked += 1; return own(...of); }; \
+     const text = document.getElementById('text'); text.value += '\\n'; \
+     text.dispatchEvent(new Event('input', { bubbles: true })); \
+     document.querySelector('#networks-details summary').click(); \
+     const look = () => (location.hash === before ? setTimeout(look, 20) : done(asked)); look();";
+
+#[tokio::test]
+async fn nothing_is_sent_once_networks_are_closed() {
+    let Some((_playground, browser, _dir)) = open("playground-networks-closed", DESK).await else { return };
+    browser.click("#networks-details summary").await;
+    shows(&browser, "network", "Runs on ChirpStack 4 up to 4.16").await;
+    assert_eq!(browser.client.execute_async(CLOSED, vec![]).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_leaves_no_older_verdict() {
+    let Some((_playground, browser, _dir)) = open("playground-networks-away", DESK).await else { return };
+    browser.click("#networks-details summary").await;
+    shows(&browser, "network", "Runs on ChirpStack 4 up to 4.16").await;
+    let away = "window.answered = window.fetch; window.fetch = () => Promise.reject(new Error('away'));";
+    ask(&browser, away).await;
+    paste(&browser, "text", UNDECLARED).await;
+    shows(&browser, "network", "There is no verdict: away").await;
+    assert_eq!(ask(&browser, "return document.querySelectorAll('.tab-list .note').length;").await, 0);
+    ask(&browser, "window.fetch = window.answered;").await;
+    browser.click(&format!("[id='tab-{STRICT}']")).await;
+    shows(&browser, "network", "Does not run on ChirpStack from 4.17").await;
+}

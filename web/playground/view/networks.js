@@ -39,7 +39,10 @@ export class NetworksView {
   }
 
   async #toggle() {
-    if (!this.#details.open) return this.#page.remark([]);
+    if (!this.#details.open) {
+      clearTimeout(this.#timer);
+      return this.#page.remark([]);
+    }
     this.#networks ??= await networks();
     if (this.#networks === null) return this.#say(NO_SERVER);
     this.#chosen ??= this.#networks[0].name;
@@ -47,9 +50,9 @@ export class NetworksView {
     return this.#ask();
   }
 
-  /** Asks for verdicts on what is typed now; while one answer is due, nothing else is asked. */
+  /** Asks for verdicts on what is typed now; while one answer is due, or this part is closed, nothing else is asked. */
   async #ask() {
-    if (this.#isAsking) return;
+    if (this.#isAsking || !this.#details.open) return;
     this.#isAsking = true;
     const codec = this.#codec();
     try {
@@ -57,7 +60,8 @@ export class NetworksView {
       this.#judged = codec;
       this.#show();
     } catch (error) {
-      this.#judged = null;
+      [this.#judged, this.#verdicts] = [null, []];
+      this.#show();
       this.#failed(error, () => this.#ask());
     } finally {
       this.#isAsking = false;
@@ -79,6 +83,8 @@ export class NetworksView {
   #choose(name) {
     this.#chosen = name;
     this.#show();
+    // After an answer that failed.
+    if (this.#judged === null) this.#ask();
   }
 
   #show() {
@@ -98,7 +104,8 @@ export class NetworksView {
       ported,
     ];
     this.#panel.replaceChildren(...parts.filter((part) => part !== null));
-    return this.#page.remark(this.#isCurrent() ? verdict.findings.filter(({ line }) => line !== null) : []);
+    const isShown = this.#details.open && this.#isCurrent();
+    return this.#page.remark(isShown ? verdict.findings.filter(({ line }) => line !== null) : []);
   }
 
   #verdictOn(name) {
