@@ -28,3 +28,7 @@ export function timeOf(text) {
 export function hexOf(bytes) {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
+
+export function base64Of(bytes) {
+  return btoa(String.fromCharCode(...bytes));
+}

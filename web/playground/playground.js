@@ -2,7 +2,7 @@
 
 import { fromFragment, toFragment } from "./link.js";
 import { MESSAGES_MAX, readMessages } from "./messages.js";
-import { timeOf } from "./payload.js";
+import { base64Of, hexOf, timeOf } from "./payload.js";
 import { Runner } from "./runner.js";
 import { SAMPLE } from "./sample.js";
 import { CostsView } from "./view/costs.js";
@@ -35,7 +35,7 @@ new ExamplesView(by("examples-details"), sandbox, { codec: () => ({ sources: sou
 const fuzz = new FuzzView(by("fuzz-details"), sandbox, {
   codec: () => ({ sources: sources(), messages: begun() }),
   goTo,
-  add: (line) => addPayload(line),
+  add: (payload, port) => addPayload(payload, port),
 });
 const networks = new NetworksView(by("networks-details"), {
   codec: () => ({ sources: sources(), messages }),
@@ -273,8 +273,9 @@ function begun() {
   return first.map(({ payload, port, timeMs }) => ({ payload, port, timeMs: timeMs ?? now }));
 }
 
-/** Adds a line to the payloads, and shows it. */
-function addPayload(line) {
+/** Adds a payload to those that are typed, in their notation, and shows it. */
+function addPayload(payload, port) {
+  const line = `${port}: ${by("notation").value === "base64" ? base64Of(payload) : hexOf(payload)}`;
   const typed = by("payloads").value.trim();
   // One message may go over several lines only as long as it is alone.
   const before = messages.length === 1 ? typed.replace(/\s*\n\s*/g, " ") : typed;

@@ -62,6 +62,13 @@ async fn fuzz_in(name: &'static str, look: Look) {
     browser.click(".fuzzed li p button").await;
     shows(&browser, "verdict", "Failed").await;
     assert_eq!(browser.value("#payloads").await, format!("01020304\n1: {}", hex.as_str().unwrap()));
+    let base64 = "const notation = document.getElementById('notation'); notation.value = 'base64'; \
+                  document.getElementById('payloads').value = 'AQIDBA=='; \
+                  notation.dispatchEvent(new Event('input', { bubbles: true }));";
+    ask(&browser, base64).await;
+    shows(&browser, "verdict", "Decoded").await;
+    browser.click(".fuzzed li p button").await;
+    shows(&browser, "verdict", "Failed").await;
     let shown = "return document.querySelectorAll('.fuzzed li').length;";
     assert_eq!(ask(&browser, shown).await, 3);
     paste(&browser, "text", &format!("{THROWS}\n")).await;

@@ -18,8 +18,8 @@ export class FuzzView {
   #isRunning = false;
 
   /**
-   * The part in `details`. `page` has `codec()`, `goTo`, and `add` for a line of the payloads; `sandbox` has the guest and
-   * its limits.
+   * The part in `details`. `page` has `codec()`, `goTo`, and `add` for a payload on a port; `sandbox` has the guest and its
+   * limits.
    */
   constructor(details, sandbox, page) {
     [this.#details, this.#sandbox, this.#page] = [details, sandbox, page];
@@ -81,7 +81,7 @@ export class FuzzView {
 
   #item({ message: { payload, port }, failure }) {
     const hex = hexOf(payload);
-    const add = () => this.#page.add(`${port}: ${hex}`);
+    const add = () => this.#page.add(payload, port);
     return element(
       "li",
       {},
