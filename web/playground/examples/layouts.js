@@ -25,14 +25,14 @@ export function writeExamples(layout, { stem, dialect, examples }) {
 function own(stem, { dialects, uplinks, downlink }, dialect) {
   const lines = ["examples:"];
   if (dialect !== null) lines.unshift(`dialect: ${dialect}`);
-  const isStated = ({ output, outcome }) => output !== null || outcome !== null;
+  const isStated = ({ output, outcome }) => (output === null ? outcome !== null : isYaml(output));
   const end = ({ output, outcome }) => (output === null ? `    outcome: ${outcome}` : `    output: ${oneLine(output)}`);
   for (const uplink of uplinks.filter(isStated)) {
     lines.push(`  - description: ${JSON.stringify(nameOf(uplink))}`, `    port: ${uplink.port}`, `    bytes: ${JSON.stringify(hexOf(uplink.payload))}`);
     if (uplink.timeMs !== null) lines.push(`    time: ${JSON.stringify(new Date(uplink.timeMs).toISOString())}`);
     lines.push(end(uplink));
   }
-  const encoded = downlink !== null && isStated(downlink) ? [downlink] : [];
+  const encoded = downlink !== null && isStated(downlink) && isYaml(downlink.fields) ? [downlink] : [];
   for (const one of encoded) {
     const input = dialects.encoder === "ts013" ? `{"data": ${one.fields}}` : one.fields;
     lines.push("  - function: downlink-encode", `    port: ${one.port}`, `    input: ${oneLine(input)}`, end(one));
@@ -42,7 +42,8 @@ function own(stem, { dialects, uplinks, downlink }, dialect) {
 }
 
 function repository(stem, examples) {
-  const [list, all] = wrapped(examples);
+  const [found, all] = wrapped(examples);
+  const list = found.filter(({ output }) => isYaml(output));
   const lines = ["uplinkDecoder:", `  fileName: ${JSON.stringify(`${stem}.js`)}`, "  examples:"];
   for (const { name, input, output } of list) lines.push(`    - description: ${JSON.stringify(name)}`, `      input: ${oneLine(input)}`, `      output: ${oneLine(output)}`);
   return made(`${stem}-codec.yaml`, `${lines.join("\n")}\n`, `${stem}.js`, list.length, all);
@@ -62,7 +63,12 @@ function packaged(stem, examples) {
 
 /** One payload, and the names of the fields that are found in it. */
 function milesight(stem, { dialects, uplinks }) {
-  const fieldsOf = ({ output }) => Object.keys((dialects.decoder === "ts013" ? JSON.parse(output)?.data : JSON.parse(output)) ?? {});
+  const fieldsOf = ({ output }) => {
+    const value = JSON.parse(output);
+    // Members of `data` count in all dialects, and only objects have any.
+    const fields = value?.data ?? (dialects.decoder === "ts013" ? null : value);
+    return typeof fields === "object" && !Array.isArray(fields) ? Object.keys(fields ?? {}) : [];
+  };
   // A list of fields has `.`, `[` and `_item` for parts of one.
   const areNames = (fields) => fields.length > 0 && !fields.some((name) => /[.[]|_item$/.test(name));
   const found = uplinks.find((uplink) => uplink.port === MILESIGHT_PORT && uplink.output !== null && areNames(fieldsOf(uplink)));
@@ -93,6 +99,12 @@ function nameOf({ payload, port }) {
 /** JSON on one line, with blanks where YAML may want them. */
 function oneLine(json) {
   return JSON.stringify(JSON.parse(json), null, 1).replace(/\n\s*/g, " ");
+}
+
+/** Whether JSON is YAML as well: there is no half of a surrogate pair, and `<<` is no name of a member. */
+function isYaml(json) {
+  const line = oneLine(json).replaceAll("\\\\", "");
+  return !/\\ud[89a-f]/.test(line) && !line.includes('"<<":');
 }
 
 function hexOf(bytes) {
