@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     has_node,
-    page::{ask, open, shows},
+    page::{ask, open, paste, shows},
 };
 use crate::{
     browser::{DESK, driver::Look},
@@ -78,4 +78,14 @@ async fn save_in(name: &'static str, look: Look) {
 async fn examples_are_saved_in_a_layout_that_is_chosen() {
     save_in("playground-examples-desk", Look { width: 1280, ..DESK }).await;
     save_in("playground-examples-phone", Look { width: 375, dark: true, ..DESK }).await;
+}
+
+#[tokio::test]
+async fn payloads_beyond_the_limit_of_examples_are_counted() {
+    let Some((_playground, browser, _dir)) = open("playground-examples-many", DESK).await else { return };
+    paste(&browser, "payloads", &"010203\n".repeat(1024)).await;
+    browser.click("#examples-details summary").await;
+    browser.click("#examples-save").await;
+    shows(&browser, "examples", "with 1,024 examples").await;
+    shows(&browser, "examples", "The last 1 payload did not run").await;
 }

@@ -8,7 +8,8 @@ export const EXAMPLES_MAX = 1024;
 
 /**
  * Runs messages, each with `payload`, `port` and `timeMs`, and fields for the encoder, or null. Each example has `input`,
- * and the `output` as JSON or the `outcome` in place of one. Throws a `Failure` if the sources cannot be loaded.
+ * and the `output` as JSON or the `outcome` in place of one; `cut` is how many messages are too many. Throws a `Failure` if
+ * the sources cannot be loaded.
  */
 export function examplesOf(sandbox, sources, messages, downlink) {
   const functions = sandbox.load(sources);
@@ -22,7 +23,8 @@ export function examplesOf(sandbox, sources, messages, downlink) {
     return { fields, port, ...run({ singleFunction: "downlink-encode", payload, port, timeMs: DEFAULT_TIME_MS }) };
   };
   const dialects = { decoder: functions.dialect("decoder"), encoder: functions.dialect("encoder") };
-  return { dialects, uplinks, downlink: downlink === null || dialects.encoder === null ? null : encode(downlink) };
+  const cut = messages.length - uplinks.length;
+  return { dialects, uplinks, cut, downlink: downlink === null || dialects.encoder === null ? null : encode(downlink) };
 }
 
 /** What an example states: the value that was returned, or how the call ended. */

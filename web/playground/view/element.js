@@ -25,6 +25,11 @@ export function grouped(number) {
   return number.toLocaleString();
 }
 
+/** A number of things, in words. */
+export function counted(count, what) {
+  return `${grouped(count)} ${what}${count === 1 ? "" : "s"}`;
+}
+
 /** A number of bytes, to be read by people. */
 export function inBytes(bytes) {
   if (bytes < 1024) return `${bytes} B`;

@@ -1,8 +1,9 @@
 // Saves the payloads with what the codec returns for them, in a layout that `airlock functions test` reads.
 
+import { EXAMPLES_MAX } from "../examples/examples.js";
 import { LAYOUTS, writeExamples } from "../examples/layouts.js";
 import { Runner } from "../runner.js";
-import { element, grouped } from "./element.js";
+import { counted, element, grouped } from "./element.js";
 
 export class ExamplesView {
   #details;
@@ -42,8 +43,9 @@ export class ExamplesView {
     const { file, content, script, count, left } = writeExamples(layout, { stem, dialect, examples });
     if (count === 0) return this.#say("Nothing was saved: this layout can state none of these examples.");
     save(file, content);
-    const rest = left === 0 ? "" : ` It leaves out ${grouped(left)}, which this layout cannot state.`;
-    return this.#say(`Saved ${file} with ${grouped(count)} ${count === 1 ? "example" : "examples"}. It belongs beside ${script}.${rest}`);
+    const unstated = left === 0 ? "" : ` It leaves out ${grouped(left)}, which this layout cannot state.`;
+    const cut = examples.cut === 0 ? "" : ` The last ${counted(examples.cut, "payload")} did not run: a codec has at most ${grouped(EXAMPLES_MAX)} examples.`;
+    return this.#say(`Saved ${file} with ${counted(count, "example")}. It belongs beside ${script}.${unstated}${cut}`);
   }
 
   #say(text) {

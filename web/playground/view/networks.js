@@ -2,7 +2,7 @@
 // it before somebody opens this part.
 
 import { lint, networks, port, submitted } from "../server/judge.js";
-import { element, grouped } from "./element.js";
+import { counted, element, grouped } from "./element.js";
 import { Tabs } from "./tabs.js";
 
 /** How long nothing must be typed before the server is asked again, in milliseconds. */
@@ -168,8 +168,4 @@ function diffView(diff) {
   const lines = diff.replace(/\n$/, "").split("\n").slice(2);
   const view = (line) => element({ "+": "ins", "-": "del" }[line[0]] ?? "span", {}, line);
   return element("pre", { class: "diff", tabindex: "0", "aria-label": "What differs" }, ...lines.flatMap((line) => [view(line), "\n"]));
-}
-
-function counted(count, what) {
-  return `${grouped(count)} ${what}${count === 1 ? "" : "s"}`;
 }
