@@ -35,6 +35,8 @@ const RUNNING_MAX: usize = 2;
 const DIFF_TIME_MAX: Duration = Duration::from_millis(200);
 /// Maximum size of a difference, in bytes.
 const DIFF_BYTES_MAX: usize = 256 << 10;
+/// In place of a longer one, which one line of a minified source can make. It begins with the names of both texts, too.
+const DIFF_TOO_LONG: &str = "--- as typed\n+++ ported\n\\ The difference is too long to be shown\n";
 
 /// The headers of answers, which are about what somebody types.
 const HEADERS: [(HeaderName, &str); 2] =
@@ -128,7 +130,7 @@ fn difference(before: &str, after: &str) -> String {
     let compared = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(before, after);
     let diff = compared.unified_diff().header("as typed", "ported").to_string();
     match diff.len() > DIFF_BYTES_MAX {
-        true => "\\ The difference is too long to be shown\n".to_owned(),
+        true => DIFF_TOO_LONG.to_owned(),
         false => diff,
     }
 }
@@ -170,6 +172,16 @@ impl Judge {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_difference_of_any_length_begins_with_the_names_of_both_texts() {
+        let minified = "x".repeat(DIFF_BYTES_MAX);
+        for (before, shown) in [("a\n", "-a\n+b\n"), (minified.as_str(), "too long")] {
+            let diff = difference(before, "b\n");
+            let lines = diff.strip_prefix("--- as typed\n+++ ported\n");
+            assert!(lines.is_some_and(|lines| lines.contains(shown)), "{shown}");
+        }
+    }
 
     #[tokio::test]
     async fn what_is_asked_while_others_are_judged_is_refused() {
