@@ -202,7 +202,7 @@ mod tests {
         let elliptic = key("P-256", json!({"kid": "1"}));
         assert!(finds(&[first.clone(), second.clone(), elliptic.clone()], algorithm, Some("1")));
         assert!(finds(&[first.clone(), elliptic], algorithm, None));
-        assert!(finds(&[nameless.clone()], algorithm, None));
+        assert!(finds(std::slice::from_ref(&nameless), algorithm, None));
         assert!(!finds(&[nameless], algorithm, Some("1")), "another name is none");
         assert!(!finds(&[first.clone(), second], algorithm, Some("3")));
         assert!(!finds(&[first.clone(), first], algorithm, Some("1")), "either may be meant");
