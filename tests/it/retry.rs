@@ -9,7 +9,7 @@ echo "$@" >>calls
 case "$*" in *--exact*) file=again ;; *) file=first ;; esac
 cat $file
 if grep -q "^leaves a process" $file; then yes & fi
-if grep -q ^error $file; then exit 101; fi
+if grep -q "^error: [a-z]" $file; then exit 101; fi
 "#;
 
 const PASSED: &str = r"     Running tests/it/main.rs (target/debug/deps/it-1)

@@ -144,7 +144,7 @@ mod tests {
     fn each_network_has_series_of_its_own_and_none_for_what_is_not_known() {
         let lag = Some(Duration::from_millis(1500));
         let text = render_states(&[("one", state(&[true, false], lag)), ("other", state(&[], None))]);
-        let samples: Vec<_> = text.lines().filter(|line| line.starts_with("airlock_")).collect();
+        let samples: Vec<_> = text.lines().filter(|line| line.starts_with("airlock")).collect();
         for expected in [
             "airlock_bridge_network_connected{network=\"one\"} 0.5",
             "airlock_bridge_network_events_total{network=\"one\",result=\"taken\"} 7",

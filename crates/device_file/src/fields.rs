@@ -130,6 +130,8 @@ pub(crate) fn get(device: &Device, lorawan: &LorawanDevice, name: &str) -> Strin
     let degrees = |degrees: f32| if degrees == 0.0 { String::new() } else { degrees.to_string() };
     match name {
         "dev_id" => device.dev_id.clone(),
+        // Without it, a device that is imported gets the AppEUI of the application.
+        "app_eui" if lorawan.app_eui.is_zero() => "0".repeat(16),
         "app_eui" => lorawan.app_eui.to_hex(),
         "dev_eui" if lorawan.dev_eui.is_zero() => String::new(),
         "dev_eui" => lorawan.dev_eui.to_hex(),

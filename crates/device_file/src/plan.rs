@@ -272,7 +272,7 @@ mod tests {
     use types::AppKey;
 
     use super::*;
-    use crate::read;
+    use crate::{read, write_csv};
 
     fn planned(text: &str, registered: Vec<Device>) -> Plan {
         let rows = read(text.as_bytes(), None, 10).unwrap();
@@ -309,6 +309,12 @@ mod tests {
         let text = "dev_id,description\ndev-1,changed\ndev-2,changed\nnew,\n";
         let plan = planned(text, vec![device("dev-1", 0), device("dev-2", 0), device("dev-3", 0)]);
         assert_eq!((plan.planned.len(), plan.bad), (3, Vec::new()));
+        let mut file = Vec::new();
+        write_csv(&mut file, [device("dev-1", 0), device("dev-2", 0)].iter(), false).unwrap();
+        let rows = read(&file, None, 10).unwrap();
+        let ids = (&"my-app".parse().unwrap(), AppEui::new([1; 8]));
+        let plan = super::plan(rows, Vec::new(), ids, Allowed::All);
+        assert_eq!((plan.planned.len(), plan.bad), (2, Vec::new()));
     }
 
     #[test]

@@ -10,7 +10,11 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use fantoccini::{Client, ClientBuilder, Locator, key::Key};
+use fantoccini::{
+    Client, ClientBuilder, Locator,
+    actions::{InputSource as _, KeyAction, KeyActions},
+    key::Key,
+};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 
@@ -112,8 +116,11 @@ impl Browser {
         self.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::Css(".problem")).await.unwrap();
     }
 
+    /// Presses keys as somebody does, whatever has the focus: a field for a file takes keys that it is sent as a path.
     pub(crate) async fn press(&self, keys: &str) {
-        self.client.active_element().await.unwrap().send_keys(keys).await.unwrap();
+        let strokes = keys.chars().flat_map(|value| [KeyAction::Down { value }, KeyAction::Up { value }]);
+        let actions = strokes.fold(KeyActions::new("keyboard".to_owned()), |actions, stroke| actions.then(stroke));
+        self.client.perform_actions(actions).await.unwrap();
     }
 
     /// Presses Tab until an element has the focus, and checks that focus is always visible.

@@ -187,7 +187,7 @@ async fn the_gutter_has_the_fuel_of_each_line() {
     browser.click("tr[data-place='1'] button").await;
     shows(&browser, "outcome", "The decoder failed").await;
     shows(&browser, "cost", "Bars show the fuel of lines").await;
-    paste(&browser, "text", "function decodeUplink(input) { retur }").await;
+    paste(&browser, "text", "function decodeUplink(input) { return ( }").await;
     shows(&browser, "loaded", "cannot be loaded").await;
     assert_eq!(ask(&browser, "return document.querySelectorAll('.costs li').length;").await, 0);
 }
