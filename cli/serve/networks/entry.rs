@@ -101,7 +101,7 @@ impl NetworkSettings {
             Named::ChirpStack(ChirpStackSettings { mqtt, redis, grpc, .. }) => {
                 let events =
                     if redis.url.is_empty() { ("events", &mqtt.url) } else { ("stream of events", &redis.url) };
-                let no_downlinks = grpc.url.is_empty().then_some("set `chirpstack.grpc`");
+                let no_downlinks = grpc.url.is_empty().then_some("set chirpstack.grpc.url");
                 ("ChirpStack", vec![events, ("API", &grpc.url)], no_downlinks)
             }
             Named::ThingsStack(ThingsStackSettings { api, mqtt, webhook, .. }) => {
@@ -173,7 +173,7 @@ mod tests {
         };
         let description = settings.description().unwrap();
         assert_eq!(description.addresses, [("events", "mqtt://broker:1883".to_owned())]);
-        assert_eq!((description.kind, description.no_downlinks), ("ChirpStack", Some("set `chirpstack.grpc`")));
+        assert_eq!((description.kind, description.no_downlinks), ("ChirpStack", Some("set chirpstack.grpc.url")));
         assert_eq!(
             ["localhost", "me@localhost", "http://a/b"].map(without_secrets),
             ["localhost", "localhost", "http://a/b"]
