@@ -32,7 +32,7 @@ const RIGHT: &str = "function Decoder(bytes) {
 const BUSY: &str = "function Decoder(bytes) { for (var i = 0; i < bytes[0] * 200; i++) {} return { turns: i }; }";
 
 /// Decodes uplinks again; returns the status and the handler's reports.
-async fn decode(network: &Network, owner: &Owner, body: Value) -> (u16, Vec<Value>) {
+pub(crate) async fn decode(network: &Network, owner: &Owner, body: Value) -> (u16, Vec<Value>) {
     decode_at(&network.handler_http(), owner, body).await
 }
 

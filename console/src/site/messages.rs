@@ -39,6 +39,8 @@ pub(super) struct Row {
     pub(super) payload: String,
     pub(super) result: String,
     pub(super) failed: bool,
+    /// Zero unless it corrects an earlier result.
+    pub(super) revision: u32,
 }
 
 impl Row {
@@ -58,6 +60,7 @@ impl Row {
             payload: short_hex(&record.payload),
             result,
             failed,
+            revision: record.revision,
         }
     }
 }

@@ -3,11 +3,14 @@
 use std::fs;
 
 use client::account::AccountClient;
-use serde_json::Value;
+use serde_json::{Value, json};
 use types::ApplicationRight::MessagesUpRead;
 
 use super::{DECODER, newest, visitor, visitor::Visitor};
-use crate::harness::{Network, airlock, next, run};
+use crate::{
+    decode_again::decode,
+    harness::{Network, airlock, next, run},
+};
 
 #[tokio::test]
 async fn a_failed_message_is_shown_with_the_line_that_failed() {
@@ -36,6 +39,20 @@ async fn a_failed_message_is_shown_with_the_line_that_failed() {
         (&"AQ==".into(), &"failed".into(), &2.into())
     );
     assert_eq!(json.header("content-type"), "application/json");
+}
+
+#[tokio::test]
+async fn a_correction_is_told_apart_from_what_it_corrects() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    alice.simulate("dev-1", &[8], 2).await.unwrap();
+    let original = newest(&alice).await;
+    alice.set_functions(["function Decoder(bytes) { return { celsius: bytes[0] }; }", "", ""]).await.unwrap();
+    assert_eq!(decode(&network, &alice, json!({"write": true})).await.0, 200);
+    let list = visitor.get("/console/applications/alice-app/messages?kind=up").await;
+    assert_eq!(list.html.matches("correction 1").count(), 1, "{}", list.html);
+    let page = visitor.get(&format!("/console/applications/alice-app/messages/{}", newest(&alice).await)).await;
+    assert!(page.html.contains(&format!("{original}</a>, as correction 1 of it")), "{}", page.html);
 }
 
 #[tokio::test]
