@@ -1,6 +1,6 @@
 //! CSV: columns by their names, in any order. Columns that nothing is known of are left alone.
 
-use std::io::Write;
+use std::{io::Write, iter};
 
 use api::rest::handler::{Device, LorawanDevice};
 use csv::StringRecord;
@@ -26,9 +26,15 @@ pub(crate) fn read(bytes: &[u8], rows_max: usize) -> Result<Vec<Row>, Error> {
         return Err(Error::Columns);
     }
     let (mut rows, mut blank) = (Vec::new(), Vec::new());
-    for (index, record) in reader.records().enumerate() {
+    // The parser skips empty lines; spreadsheets count them.
+    let mut number = 1 + usize::from(skipped > 0) + empty_lines(bytes, 0);
+    let mut start = reader.position().byte();
+    let mut records = reader.records();
+    while let Some(record) = records.next() {
+        number += 1 + empty_lines(bytes, start);
+        start = records.reader().position().byte();
         let is_blank = record.as_ref().is_ok_and(|record| record.iter().all(str::is_empty));
-        let row = Row { number: index + 2 + usize::from(skipped > 0), cells: row_cells(&columns, length, &record) };
+        let row = Row { number, cells: row_cells(&columns, length, &record) };
         if is_blank {
             // Spreadsheets end with rows that had something in them once.
             if blank.len() <= rows_max {
@@ -71,11 +77,20 @@ fn separator(bytes: &[u8]) -> Option<(u8, usize)> {
     (is_row && !behind.is_empty()).then_some((*separator, row.len()))
 }
 
-/// Returns the delimiter that is most frequent in the first line.
+/// Returns the delimiter that is most frequent in the first line that is not empty.
 fn delimiter(bytes: &[u8]) -> u8 {
-    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = bytes.split(|byte| b"\r\n".contains(byte)).find(|line| !line.is_empty()).unwrap_or_default();
     let count = |delimiter: &u8| line.iter().filter(|byte| *byte == delimiter).count();
     [b',', b'\t', b';'].into_iter().max_by_key(count).unwrap_or(b',')
+}
+
+/// Counts empty lines between the end of a row and the next one. That row's line break may have its second half there.
+fn empty_lines(bytes: &[u8], start: u64) -> usize {
+    let start = usize::try_from(start).unwrap_or(usize::MAX);
+    let (before, behind) = bytes.split_at(start.min(bytes.len()));
+    let previous = iter::once(before.last().unwrap_or(&0)).chain(behind);
+    let breaks = previous.zip(behind).take_while(|(_, byte)| b"\r\n".contains(byte));
+    breaks.filter(|pair| *pair != (&b'\r', &b'\n')).count()
 }
 
 fn columns(header: &StringRecord) -> Vec<Columns> {

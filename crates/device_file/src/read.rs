@@ -70,6 +70,25 @@ mod tests {
     }
 
     #[test]
+    fn rows_have_the_numbers_that_spreadsheets_show() {
+        for (text, expected) in [
+            ("dev_id,x\na,\nb,\n", [2_usize, 3]),
+            ("dev_id,x\n\na,\n\n\nb,", [3, 6]),
+            ("\n\ndev_id,x\na,\n,\nb,\n\n", [4, 6]),
+            ("sep=,\n\ndev_id,x\n\na,\nb,\n", [5, 6]),
+            ("dev_id,x\na,\"one\n\ntwo\"\n\nb,\n", [2, 4]),
+        ] {
+            for end in ["\n", "\r\n"] {
+                let text = text.replace('\n', end);
+                let rows = read(text.as_bytes(), None, 10).unwrap();
+                let rows =
+                    rows.iter().filter(|row| row.cells.as_ref().is_ok_and(|cells| cells.get("dev_id").is_some()));
+                assert_eq!(rows.map(|row| row.number).collect::<Vec<_>>(), expected, "{text:?}");
+            }
+        }
+    }
+
+    #[test]
     fn reading_ends_with_the_first_row_that_is_too_many() {
         // Behind it, nothing is looked at.
         for text in ["dev_id\na\nb\n\"", "[{\"dev_id\":\"a\"},{\"dev_id\":\"b\"},<"] {
