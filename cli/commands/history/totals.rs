@@ -51,7 +51,8 @@ impl Totals {
         let gone = self.0.not_repeatable;
         ensure!(
             gone == 0 || gone < examined,
-            "nothing was verified: the functions or limits that these uplinks had are gone, or a limit is lower now"
+            "nothing was verified: no functions ran on these uplinks, their functions or limits are gone, or a limit \
+             is lower now"
         );
         Ok(())
     }
@@ -92,7 +93,10 @@ impl Totals {
             (self.0.verdicts.newly_decoded, "newly decoded"),
             (self.0.verdicts.newly_failing, "newly failing"),
             (self.0.verdicts.still_failing, "still failing"),
-            (self.0.not_repeatable.saturating_sub(self.0.limited), "whose functions or limits are gone"),
+            (
+                self.0.not_repeatable.saturating_sub(self.0.limited),
+                "on which no functions ran or whose functions or limits are gone",
+            ),
             (self.0.limited, "with a limit that is lower now"),
             (self.0.written, "kept as corrections"),
             (self.0.published, "published"),
@@ -164,6 +168,14 @@ mod tests {
         let line = "1 uplink had a higher limit `fuel`: 200000000 then, 300000 now";
         assert_eq!(totals.lower_limits().collect::<Vec<_>>(), [line]);
         assert!(totals.html(&"my-app".parse().unwrap()).contains(line));
+    }
+
+    #[test]
+    fn uplinks_that_did_not_run_are_no_success_and_counted_with_all_reasons() {
+        let totals = Totals(DecodeReport { examined: 1, not_repeatable: 1, ..DecodeReport::default() });
+        let count = "1 uplink: 1 on which no functions ran or whose functions or limits are gone";
+        assert_eq!(totals.summary(), count);
+        assert!(totals.check_repeated().unwrap_err().to_string().contains("no functions ran on these uplinks"));
     }
 
     #[test]

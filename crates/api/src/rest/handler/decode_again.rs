@@ -87,7 +87,7 @@ pub struct DecodeReport {
     #[serde(flatten)]
     pub verdicts: Verdicts,
     /// With `verify` or `recorded_limits`: how many did not run, because their functions or limits are no longer known,
-    /// or a limit is lower now.
+    /// or a limit is lower now; with `verify` also those on which no functions ran.
     #[serde(skip_serializing_if = "is_default")]
     pub not_repeatable: u64,
     /// How many of these did not run because a limit is lower now.
