@@ -55,6 +55,8 @@ pub(crate) struct LoginChoice {
     pub(crate) issuer: String,
     /// When the user linked it.
     pub(crate) linked: Option<Timestamp>,
+    /// True if the user could not log in without it.
+    pub(crate) is_needed: bool,
 }
 
 impl Account {
@@ -114,7 +116,7 @@ impl Account {
     }
 
     pub(crate) async fn unlink(&self, user_id: &UserId, issuer: &str) -> Result<()> {
-        let issuers: Vec<_> = self.providers.iter().map(|provider| provider.settings.issuer.as_str()).collect();
+        let issuers = self.login_issuers();
         let name = self.providers.iter().find(|provider| provider.settings.issuer == issuer);
         let name = name.map_or_else(|| "a provider that is no longer set".to_owned(), |known| known.name.to_string());
         let change = self.audit.change("login unlinked", user_id, &name)?;
@@ -123,22 +125,28 @@ impl Account {
 
     /// All providers of the settings, and those of which the user has linked logins.
     pub(crate) fn login_choices(&self, user: &UserRecord) -> Vec<LoginChoice> {
+        let issuers = self.login_issuers();
         let choice = |provider: &Provider| LoginChoice {
             name: Some(provider.name.clone()),
             title: provider.title().to_owned(),
             issuer: provider.settings.issuer.clone(),
             linked: user.logins.get(&provider.settings.issuer).map(|login| login.since),
+            is_needed: user.needs_login(&provider.settings.issuer, &issuers),
         };
         let mut choices: Vec<_> = self.providers.iter().map(choice).collect();
-        let is_set = |issuer: &str| self.providers.iter().any(|provider| provider.settings.issuer == issuer);
-        let others = user.logins.iter().filter(|(issuer, _)| !is_set(issuer));
+        let others = user.logins.iter().filter(|(issuer, _)| !issuers.contains(&issuer.as_str()));
         choices.extend(others.map(|(issuer, login)| LoginChoice {
             name: None,
             title: issuer.clone(),
             issuer: issuer.clone(),
             linked: Some(login.since),
+            is_needed: user.needs_login(issuer, &issuers),
         }));
         choices
+    }
+
+    fn login_issuers(&self) -> Vec<&str> {
+        self.providers.iter().map(|provider| provider.settings.issuer.as_str()).collect()
     }
 
     async fn identify(&self, provider: &Provider, returned: Returned<'_>) -> Outcome<(Flow, Person)> {

@@ -81,11 +81,10 @@ impl Account {
         let missing = || Error::NotFound { what: "linked login", id: issuer.to_owned() };
         let LinkedLogin { subject, .. } = user.logins.get(issuer).cloned().ok_or_else(missing)?;
         let remove = |user: &mut UserRecord| {
-            user.logins.remove(issuer);
-            let is_reachable = |issuer: &String| issuers.contains(&issuer.as_str());
-            if user.password.is_none() && !user.logins.keys().any(is_reachable) {
+            if user.needs_login(issuer, issuers) {
                 return Err(Error::LastLogin);
             }
+            user.logins.remove(issuer);
             Ok(())
         };
         self.change_user(user_id, remove).await?;
@@ -127,6 +126,12 @@ impl Account {
 }
 
 impl UserRecord {
+    /// True if, without a login, no other way to log in is left: a password, or a login at one of `issuers`.
+    pub(crate) fn needs_login(&self, issuer: &str, issuers: &[&str]) -> bool {
+        let is_way = |other: &String| other != issuer && issuers.contains(&other.as_str());
+        self.password.is_none() && !self.logins.keys().any(is_way)
+    }
+
     fn lists(&self, identity: &Identity) -> bool {
         self.logins.get(&identity.issuer).is_some_and(|login| login.subject == identity.subject)
     }

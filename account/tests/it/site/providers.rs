@@ -218,9 +218,14 @@ async fn the_last_way_to_log_in_stays() {
     let service = Service::start_with(provider.settings(true)).await;
     let mut alice = Browser::new(&service);
     come_back(&provider, &mut alice, &alice_claims()).await.place();
+    let unlink = format!("form[action='{LOGINS}']");
+    let page = alice.get("/users/profile").await;
+    page.check("/users/profile");
+    assert!(page.text("main").contains("set a password first") && !page.has(&unlink), "{}", page.text("main"));
     let page = alice.post(LOGINS, &[("issuer", &*provider.issuer)]).await;
+    page.check(LOGINS);
     assert_eq!(page.status, 403);
-    assert!(page.text("main").contains("set a password first"), "{}", page.text("main"));
+    assert!(page.check_refusal("").contains("set a password first"), "{}", page.text("main"));
     for password in ["", PASSWORD] {
         let refused =
             Browser::new(&service).post("/users/login", &[("username", "alice"), ("password", password)]).await;
@@ -236,7 +241,8 @@ async fn the_last_way_to_log_in_stays() {
     come_back(&provider, &mut alice, &json!({})).await.place();
     assert!(!alice.get("/users/profile").await.has("#old_password"));
     assert!(alice.submit("/users/profile/password", &fields).await.text(".notice").contains("password"));
-    assert!(alice.get("/users/profile").await.has("#old_password"));
+    let page = alice.get("/users/profile").await;
+    assert!(page.has("#old_password") && page.has(&unlink), "{}", page.text("main"));
     assert_eq!(
         alice.post(LOGINS, &[("issuer", &*provider.issuer)]).await.place(),
         "/users/profile?done=login-unlinked"

@@ -130,6 +130,14 @@ pub(in crate::http::site) async fn revoke(
     Ok(done(PATH, Notice::ClientRevoked))
 }
 
+/// The page with the reason why something else was not changed.
+pub(super) async fn refused(account: &Account, viewer: &Viewer, error: Error) -> Result<Response, HttpError> {
+    let (password, status) = Form::refused(&Fields::default(), error)?;
+    let forms = Forms { password, ..Forms::default() };
+    let page = page(account, viewer.frame(), viewer.session.profile(), forms).await?;
+    Ok(Page::new(page).with_status(status).into_response())
+}
+
 fn read(fields: &Fields, user: &User) -> Result<ProfileChange, Error> {
     let username: Username = fields.text("username").parse()?;
     let name = |name| fields.filled(name).map(str::to_owned);

@@ -11,7 +11,10 @@ use serde::Deserialize;
 use server::status;
 use types::{Kinded, Secret};
 
-use super::login::{self, Next};
+use super::{
+    login::{self, Next},
+    profile,
+};
 use crate::{
     Account, Error, ProviderName,
     http::{
@@ -153,9 +156,11 @@ pub(in crate::http::site) async fn unlink(
     State(account): State<Account>,
     viewer: Viewer,
     fields: Fields,
-) -> Result<Redirect, HttpError> {
-    account.unlink(viewer.session.user_id(), fields.text("issuer")).await?;
-    Ok(done(PROFILE, Notice::LoginUnlinked))
+) -> Result<Response, HttpError> {
+    match account.unlink(viewer.session.user_id(), fields.text("issuer")).await {
+        Ok(()) => Ok(done(PROFILE, Notice::LoginUnlinked).into_response()),
+        Err(error) => profile::refused(&account, &viewer, error).await,
+    }
 }
 
 fn link_page(viewer: &Viewer, title: String, form: Form) -> Page<LinkLogin> {
