@@ -66,7 +66,6 @@ pub(super) async fn list(
     let of_chart = OF_CHART.map(|name| (name, sent.value(name).to_owned())).into_iter();
     let chosen = each_once(sent.values("device").filter_map(|dev_id| dev_id.parse().ok()));
     let (now, silent) = (request.console.clock.now(), sent.value("silent").trim().to_owned());
-    let since = time("silent", &silent, now)?;
     let mut page = List {
         frame: request.frame.clone(),
         app_id: request.app_id().to_string(),
@@ -89,6 +88,9 @@ pub(super) async fn list(
         page.is_served = false;
         return Ok(Page::new(page));
     };
+    let (since, problem) = partly(time("“Not seen since”", &page.silent, now))?;
+    page.problem = problem;
+    let Some(since) = since else { return Ok(Page::new(page)) };
     let (found, problem) = partly(find(&request, &handler, &page.search, number).await)?;
     page.problem = problem;
     if let Some(found) = found {

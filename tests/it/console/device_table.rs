@@ -48,6 +48,11 @@ async fn devices_that_were_not_seen_for_some_time_are_shown_alone() {
     assert!(!silent.html.contains("Change all"), "it would mean others, too: {}", silent.html);
     let none = visitor.get(&format!("{APPLICATION}?silent=1h&search=dev-1")).await;
     assert!(none.html.contains("All 1 devices on this page were seen since then."), "{}", none.html);
-    let wrong = visitor.get(&format!("{APPLICATION}?silent=%3Cb%3E")).await;
-    assert!(wrong.status == 400 && !wrong.html.contains("<b>"), "{}: {}", wrong.status, wrong.html);
+    let wrong = visitor.get(&format!("{APPLICATION}?silent=%3Cb%3E&search=dev-1&device=dev-2")).await;
+    assert!(wrong.status == 200 && !wrong.html.contains("<b>"), "{}: {}", wrong.status, wrong.html);
+    for expected in ["“Not seen since” not valid: must be a time such as", "type=\"search\" value=\"dev-1\""] {
+        assert!(wrong.html.contains(expected), "{expected}: {}", wrong.html);
+    }
+    assert_eq!((wrong.value("silent"), wrong.value("device")), ("<b>".to_owned(), "dev-2".to_owned()));
+    assert!(!wrong.html.contains("<table"), "no devices are shown: {}", wrong.html);
 }
