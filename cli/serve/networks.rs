@@ -77,7 +77,8 @@ impl Networks {
             connected.push((network, app_ids));
         }
         let webhooks = serve_webhooks(listeners, server).await?;
-        let trials = Arc::new(Trials::new(context, pool.clone(), server.stop.clone()));
+        let trials =
+            Arc::new(Trials::new(context, pool.clone(), events.uplinks.applications.clone(), server.stop.clone()));
         Ok(Self { connected, watched: watched.into(), shadows: shadows.into(), trials, webhooks })
     }
 

@@ -21,7 +21,7 @@ use server::{
     telemetry::{Health, Metrics},
 };
 use tokio::task::spawn_blocking;
-use types::{Clock, UserId};
+use types::{AppId, Clock, UserId};
 
 use self::{
     figures::{Figures, network_counts},
@@ -69,10 +69,15 @@ impl StatusSource for OwnStatus {
         })
     }
 
-    fn try_network<'a>(&'a self, user_id: &'a UserId, network: NewNetwork) -> BoxFuture<'a, NetworkTrial> {
+    fn try_network<'a>(
+        &'a self,
+        user_id: &'a UserId,
+        app_id: &'a AppId,
+        network: NewNetwork,
+    ) -> BoxFuture<'a, NetworkTrial> {
         Box::pin(async move {
             match &self.trials {
-                Some(trials) => trials.run(user_id, network).await,
+                Some(trials) => trials.run(user_id, app_id, network).await,
                 None => NetworkTrial::Failed("the handler does not run in this process".to_owned()),
             }
         })

@@ -6,7 +6,7 @@ mod network;
 mod trial;
 
 use futures::future::BoxFuture;
-use types::{Timestamp, UserId};
+use types::{AppId, Timestamp, UserId};
 
 pub use self::network::{
     ConnectionStatus, EventStatus, NetworkStatus, NetworksStatus, RouteStatus, ShadowCodecStatus, ShadowConnection,
@@ -22,9 +22,14 @@ pub trait StatusSource: Send + Sync {
     /// Returns the state of each network at this moment.
     fn networks(&self) -> BoxFuture<'_, NetworksStatus>;
 
-    /// Connects to a network for less than a minute, and waits for an uplink. Keeps nothing but a line of the audit log:
-    /// who has tried which addresses.
-    fn try_network<'a>(&'a self, user_id: &'a UserId, network: NewNetwork) -> BoxFuture<'a, NetworkTrial>;
+    /// Connects to a network for less than a minute, and waits for an uplink, if the application that would get its
+    /// devices is registered. Keeps nothing but a line of the audit log: who has tried which addresses.
+    fn try_network<'a>(
+        &'a self,
+        user_id: &'a UserId,
+        app_id: &'a AppId,
+        network: NewNetwork,
+    ) -> BoxFuture<'a, NetworkTrial>;
 
     /// Returns the checks of `/readyz` alone, which anybody may know.
     fn checks(&self) -> BoxFuture<'_, Vec<Check>>;

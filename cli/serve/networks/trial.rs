@@ -13,6 +13,7 @@ use std::{
 use bridge::{Environment, Error, MqttSettings, Observation, Running, Verdict};
 use chirpstack::{ChirpStackSettings, ChirpStackShadow, GivenCredentials, GrpcSettings};
 use console::{NetworkTrial, NewNetwork, TriedUplink};
+use handler::application::Applications;
 use runtime::Pool;
 use server::{audit::AuditLog, status::ErrorChain};
 use tempfile::{TempDir, tempdir_in};
@@ -22,7 +23,7 @@ use tokio::{
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
-use types::{Clock, Random, UserId};
+use types::{AppId, Clock, Kind, Kinded, Random, UserId};
 
 use super::entry::without_secrets;
 use crate::serve::context::Context;
@@ -47,6 +48,8 @@ pub(in crate::serve) struct Trials {
     pool: Arc<Pool>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
+    /// Those that may get devices.
+    applications: Applications,
     /// Where networks are imported.
     dir: PathBuf,
     turn: Semaphore,
@@ -56,7 +59,12 @@ pub(in crate::serve) struct Trials {
 }
 
 impl Trials {
-    pub(super) fn new(context: &Context, pool: Arc<Pool>, stopping: CancellationToken) -> Self {
+    pub(super) fn new(
+        context: &Context,
+        pool: Arc<Pool>,
+        applications: Applications,
+        stopping: CancellationToken,
+    ) -> Self {
         let dir = context.settings.data_dir.join("bridge").join("trial");
         // A process that was killed leaves what it imported, which may have secrets of the network.
         if let Err(error) = remove_dir_all(&dir)
@@ -65,11 +73,17 @@ impl Trials {
             tracing::warn!(path = %dir.display(), %error, "cannot remove what is left of a network that was tried");
         }
         let (clock, random) = (context.clock.clone(), context.random.clone());
-        Self { pool, clock, random, dir, turn: Semaphore::new(1), stopping, audit: context.audit.clone() }
+        let audit = context.audit.clone();
+        Self { pool, clock, random, applications, dir, turn: Semaphore::new(1), stopping, audit }
     }
 
     /// Connects to a network, and waits for an uplink. Others keep getting its messages.
-    pub(in crate::serve) async fn run(&self, user_id: &UserId, network: NewNetwork) -> NetworkTrial {
+    pub(in crate::serve) async fn run(&self, user_id: &UserId, app_id: &AppId, network: NewNetwork) -> NetworkTrial {
+        match self.applications.check_registered(app_id).await {
+            Ok(()) => {}
+            Err(error) if error.kind() == Kind::NotFound => return NetworkTrial::NotRegistered,
+            Err(error) => return NetworkTrial::Failed(format!("cannot look up {app_id}: {}", ErrorChain(&error))),
+        }
         let Ok(_turn) = self.turn.try_acquire() else {
             return NetworkTrial::Failed("another network is being tried: try again in a minute".to_owned());
         };

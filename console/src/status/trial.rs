@@ -32,6 +32,8 @@ pub enum NewNetwork {
 /// The result of trying a network.
 #[derive(Clone, Debug)]
 pub enum NetworkTrial {
+    /// It was not tried: the application that would get its devices is not registered.
+    NotRegistered,
     /// It cannot be used, for this reason.
     Failed(String),
     /// It is connected, and no uplink came.

@@ -80,6 +80,12 @@ async fn an_operator_sees_the_first_uplink_of_a_network_and_what_to_set() {
     let urls = [chirpstack.broker.url(), chirpstack.api_url.clone()];
     let page = visitor.post(PATH, &form(&urls, "wrong")).await;
     check(&page, &["The network cannot be used", "does not accept the API key;"]);
+    let mut elsewhere = form(&urls, CHIRPSTACK_TOKEN);
+    elsewhere[5].1 = "bobby-app";
+    let page = visitor.post(PATH, &elsewhere).await;
+    assert_eq!(page.status, 400);
+    check(&page, &["The application here, bobby-app, is not registered", "airlock applications add"]);
+    assert!(!page.html.contains("[[bridge]]"), "{}", page.html);
 
     let fields = form(&urls, CHIRPSTACK_TOKEN);
     let sending = async {

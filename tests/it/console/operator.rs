@@ -11,7 +11,7 @@ use console::{
 };
 use futures::future::BoxFuture;
 use server::serve::Listeners;
-use types::{Credential, Timestamp, UserId};
+use types::{AppId, Credential, Timestamp, UserId};
 
 use super::{
     DECODER,
@@ -43,7 +43,12 @@ impl StatusSource for Fake {
         Box::pin(async { self.networks.clone() })
     }
 
-    fn try_network<'a>(&'a self, user_id: &'a UserId, _network: NewNetwork) -> BoxFuture<'a, NetworkTrial> {
+    fn try_network<'a>(
+        &'a self,
+        user_id: &'a UserId,
+        _app_id: &'a AppId,
+        _network: NewNetwork,
+    ) -> BoxFuture<'a, NetworkTrial> {
         Box::pin(async move { NetworkTrial::Failed(format!("{} of user {user_id}", self.name)) })
     }
 

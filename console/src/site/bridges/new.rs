@@ -61,18 +61,23 @@ pub(in crate::site) async fn submit(operator: Operator, sent: Sent) -> Page<New>
     if unconfirmed.is_some() {
         return page(unconfirmed, None);
     }
-    let network = match form.network() {
-        Ok(network) => network,
-        Err(reason) => {
-            let problem = Problem { title: "Invalid input", text: reason.to_owned() };
-            return page(Some(problem), None).with_status(StatusCode::BAD_REQUEST);
-        }
+    let invalid = |text| Some(Problem { title: "Invalid input", text });
+    let (app_id, network) = match form.network() {
+        Ok(parts) => parts,
+        Err(reason) => return page(invalid(reason.to_owned()), None).with_status(StatusCode::BAD_REQUEST),
     };
     let Some(source) = console.status() else {
         let text = "The handler does not run in this process, or is just starting.".to_owned();
         return page(Some(Problem { title: "The network was not tried", text }), None);
     };
-    let uplink = match source.try_network(&session.user_id, network).await {
+    let uplink = match source.try_network(&session.user_id, &app_id, network).await {
+        NetworkTrial::NotRegistered => {
+            let text = format!(
+                "The application here, {app_id}, is not registered with this handler. Add it with `airlock applications \
+                 add`, or register it on its page in the console."
+            );
+            return page(invalid(text), None).with_status(StatusCode::BAD_REQUEST);
+        }
         NetworkTrial::Failed(reason) => {
             let problem = Problem { title: "The network cannot be used", text: shown(&reason) };
             return page(Some(problem), None);

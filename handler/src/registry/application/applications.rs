@@ -77,7 +77,7 @@ impl Applications {
     }
 
     /// Succeeds if an application is registered; [`Error::NotFound`] otherwise.
-    pub(crate) async fn check_registered(&self, app_id: &AppId) -> Result<(), Error> {
+    pub async fn check_registered(&self, app_id: &AppId) -> Result<(), Error> {
         self.entry(app_id).await.map(drop)
     }
 

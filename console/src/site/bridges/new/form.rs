@@ -39,8 +39,8 @@ impl NetworkForm {
         }
     }
 
-    /// Returns the network to try, or what is wrong with the form.
-    pub(super) fn network(&self) -> Result<NewNetwork, &'static str> {
+    /// Returns the application here and the network to try, or what is wrong with the form.
+    pub(super) fn network(&self) -> Result<(AppId, NewNetwork), &'static str> {
         let Self { mqtt_url, username, api_url, application, app_id, .. } = self.clone();
         if !["http://", "https://"].iter().any(|scheme| api_url.starts_with(scheme)) {
             return Err("The API must be a URL, such as http://localhost:8080 or https://eu1.cloud.thethings.network.");
@@ -51,17 +51,18 @@ impl NetworkForm {
         if application.is_empty() || application.contains(char::is_control) {
             return Err("The application there is missing.");
         }
-        if app_id.parse::<AppId>().is_err() {
+        let Ok(app_id) = app_id.parse::<AppId>() else {
             return Err("The application here must be the id of an application of this network, such as my-app.");
-        }
+        };
+        let api_key = self.api_key.clone();
         if self.is_things_stack {
-            return Ok(NewNetwork::ThingsStack { api_url, mqtt_url, application, api_key: self.api_key.clone() });
+            return Ok((app_id, NewNetwork::ThingsStack { api_url, mqtt_url, application, api_key }));
         }
         if mqtt_url.is_empty() {
             return Err("The broker is missing: enter its URL, such as mqtt://localhost:1883.");
         }
         let login = (!username.is_empty()).then(|| (username, self.password.clone()));
-        Ok(NewNetwork::ChirpStack { mqtt_url, login, api_url, api_key: self.api_key.clone() })
+        Ok((app_id, NewNetwork::ChirpStack { mqtt_url, login, api_url, api_key }))
     }
 
     /// The entry for the settings. Secrets are in files that it names.
@@ -154,6 +155,6 @@ mod tests {
         assert!(refused(|form| form.app_id = "NO".to_owned()).contains("here"));
         assert!(refused(|form| form.mqtt_url.clear()).contains("broker"));
         let things_stack = NetworkForm { is_things_stack: true, mqtt_url: String::new(), ..form() };
-        assert!(matches!(things_stack.network(), Ok(NewNetwork::ThingsStack { .. })));
+        assert!(matches!(things_stack.network(), Ok((_, NewNetwork::ThingsStack { .. }))));
     }
 }
