@@ -250,6 +250,7 @@ impl Example {
 mod tests {
     use std::time::Duration;
 
+    use bridge::ObservedApplication;
     use serde_json::value::RawValue;
 
     use super::*;
@@ -264,7 +265,9 @@ mod tests {
 
     fn observation(theirs: Verdict, ours: Verdict) -> Observation {
         let (profile_id, profile_name) = ("p1".to_owned(), "Profile <1>".to_owned());
-        Observation { profile_id, profile_name, theirs, ours, fuel: 1000, elapsed: Duration::from_micros(7) }
+        let application = ObservedApplication::default();
+        let elapsed = Duration::from_micros(7);
+        Observation { application, profile_id, profile_name, theirs, ours, fuel: 1000, elapsed }
     }
 
     #[test]

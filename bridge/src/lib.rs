@@ -12,7 +12,7 @@ pub mod receive;
 mod running;
 
 pub use self::{
-    codec::observation::{Observation, Verdict},
+    codec::observation::{Observation, ObservedApplication, Verdict},
     environment::{Environment, state_dir::StateDir},
     error::Error,
     hand_over::{

@@ -4,7 +4,7 @@ mod failures;
 
 use std::{path::PathBuf, sync::Arc};
 
-use bridge::{Connections, Environment, Error, Observation, Running, StateDir, Verdict, metrics};
+use bridge::{Connections, Environment, Error, Observation, ObservedApplication, Running, StateDir, Verdict, metrics};
 use client::{Trust, chirpstack::ChirpStackClient};
 use futures::future::BoxFuture;
 use link::{delivery::Delivery, mqtt::Endpoint, secret_file::SecretFile};
@@ -153,6 +153,13 @@ struct Context {
     deduplication_id: String,
 }
 
+/// The member of `deviceInfo` that only people read.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NamedApplication {
+    application_name: String,
+}
+
 impl Observer {
     async fn handle(self: Arc<Self>, Delivery { topic, payload, ack, .. }: Delivery) {
         if let Some(topic) = Topic::parse(&topic, "") {
@@ -207,6 +214,12 @@ impl Observer {
         let id = event.device.device_profile_id.clone();
         let profile = self.decoder.directory.profile(&id).await;
         let name = profile.map(|profile| profile.name().to_owned()).unwrap_or_default();
-        Observation::new((id, name), Verdict::Nothing, decoded)
+        Observation::new(application(event, topic), (id, name), Verdict::Nothing, decoded)
     }
+}
+
+fn application(event: &UplinkEvent<'_>, topic: Topic<'_>) -> ObservedApplication {
+    let named = event.device_info().and_then(|info| serde_json::from_str::<NamedApplication>(info.get()).ok());
+    let NamedApplication { application_name } = named.unwrap_or_default();
+    ObservedApplication { id: topic.application_id.to_owned(), name: application_name }
 }

@@ -9,6 +9,8 @@ use crate::codec::outcome::{CodecError, Decoded};
 /// Results of an uplink, in the network and here.
 #[derive(Debug)]
 pub struct Observation {
+    /// The application of the device, in the network.
+    pub application: ObservedApplication,
     /// The id of the codec: for ChirpStack, of its device profile.
     pub profile_id: String,
     /// Its name.
@@ -23,6 +25,15 @@ pub struct Observation {
     pub elapsed: Duration,
 }
 
+/// An application of the network.
+#[derive(Clone, Debug, Default)]
+pub struct ObservedApplication {
+    /// Its id: for The Things Stack, with its tenant.
+    pub id: String,
+    /// Its name; empty if the network does not say it.
+    pub name: String,
+}
+
 /// The result of a codec.
 #[derive(Debug)]
 pub enum Verdict {
@@ -35,8 +46,9 @@ pub enum Verdict {
 }
 
 impl Observation {
-    /// Compares the network's result with ours. The first argument is the id and name of the codec.
+    /// Compares the network's result with ours. The second argument is the id and name of the codec.
     pub fn new(
+        application: ObservedApplication,
         (profile_id, profile_name): (String, String),
         theirs: Verdict,
         decoded: Result<Decoded, CodecError>,
@@ -45,7 +57,7 @@ impl Observation {
             Ok(Decoded { object, fuel, elapsed, .. }) => (Verdict::of(object), fuel, elapsed),
             Err(error) => (Verdict::Failed(error.to_string()), 0, Duration::ZERO),
         };
-        Self { profile_id, profile_name, theirs, ours, fuel, elapsed }
+        Self { application, profile_id, profile_name, theirs, ours, fuel, elapsed }
     }
 }
 

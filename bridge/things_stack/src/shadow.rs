@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use bridge::{Connections, Environment, Error, Observation, Running, StateDir, Verdict, metrics, receive::receive};
+use bridge::{
+    Connections, Environment, Error, Observation, ObservedApplication, Running, StateDir, Verdict, metrics,
+    receive::receive,
+};
 use futures::future::{BoxFuture, join_all};
 use link::{delivery::Delivery, mqtt::Subscriber};
 use tokio_util::task::AbortOnDropHandle;
@@ -118,6 +121,7 @@ impl Observer {
         metrics::uplink(result(&decoded));
         // It does not say that a formatter failed: then there is no payload either.
         let theirs = Verdict::of(message.decoded_payload().map(ToOwned::to_owned));
-        (self.observe)(Observation::new(codec, theirs, decoded.map(|decoded| decoded.uplink)));
+        let application = ObservedApplication { id: topic.application.to_owned(), name: String::new() };
+        (self.observe)(Observation::new(application, codec, theirs, decoded.map(|decoded| decoded.uplink)));
     }
 }

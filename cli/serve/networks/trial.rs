@@ -160,9 +160,13 @@ async fn first(running: &dyn Running, observations: &mut mpsc::Receiver<Observat
         return Err(format!("the broker cannot be used: {reason}"));
     }
     Ok(match timeout(UPLINK_MAX, observations.recv()).await {
-        Ok(Some(Observation { profile_name, ours, theirs, .. })) => {
-            NetworkTrial::Heard(TriedUplink { codec: profile_name, ours: result(ours), theirs: result(theirs) })
-        }
+        Ok(Some(Observation { application, profile_name, ours, theirs, .. })) => NetworkTrial::Heard(TriedUplink {
+            application_id: application.id,
+            application_name: application.name,
+            codec: profile_name,
+            ours: result(ours),
+            theirs: result(theirs),
+        }),
         Ok(None) | Err(_) => NetworkTrial::Silent,
     })
 }

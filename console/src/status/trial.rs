@@ -45,6 +45,10 @@ pub enum NetworkTrial {
 /// An uplink of a network that is tried.
 #[derive(Clone, Debug)]
 pub struct TriedUplink {
+    /// The id of its application in the network.
+    pub application_id: String,
+    /// The name of that application; empty if the network does not say it.
+    pub application_name: String,
     /// The name of its codec; empty if there is none.
     pub codec: String,
     /// Result of our run of the codec: JSON, or the reason why there is none.

@@ -5,7 +5,7 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 use api::chirpstack::CodecRuntime;
 use console::NetworksStatus;
 use server::system::SystemClock;
-use testing::{CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN};
+use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN};
 use tokio::{net::TcpListener, time::sleep};
 use types::AppId;
 
@@ -87,20 +87,26 @@ async fn an_operator_sees_the_first_uplink_of_a_network_and_what_to_set() {
     check(&page, &["The application here, bobby-app, is not registered", "airlock applications add"]);
     assert!(!page.html.contains("[[bridge]]"), "{}", page.html);
 
-    let fields = form(&urls, CHIRPSTACK_TOKEN);
-    let sending = async {
-        // Nobody keeps what is sent before it listens.
-        for counter in 0.. {
-            chirpstack.send(DEVICE, "up", &uplink(DEVICE, "Kitchen", counter)).await;
-            sleep(Duration::from_millis(50)).await;
-        }
-    };
-    let page = tokio::select! {
-        page = visitor.post(PATH, &fields) => page,
-        () = sending => panic!("it sends until the page is there"),
-    };
-    check(&page, &["The network is connected", "profile profile", "&#34;n&#34;: 1", "chirpstack.grpc.token_file"]);
-    assert!(!page.html.contains(CHIRPSTACK_TOKEN), "{}", page.html);
+    for (application, is_taken) in [("attic", false), (CHIRPSTACK_APPLICATION_NAME, true)] {
+        let mut fields = form(&urls, CHIRPSTACK_TOKEN);
+        fields[4].1 = application;
+        let sending = async {
+            // Nobody keeps what is sent before it listens.
+            for counter in 0.. {
+                chirpstack.send(DEVICE, "up", &uplink(DEVICE, "Kitchen", counter)).await;
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let page = tokio::select! {
+            page = visitor.post(PATH, &fields) => page,
+            () = sending => panic!("it sends until the page is there"),
+        };
+        let heard = format!("the application {CHIRPSTACK_APPLICATION_NAME} ({CHIRPSTACK_APPLICATION}) came");
+        check(&page, &["The network is connected", &heard, "profile profile", "&#34;n&#34;: 1"]);
+        check(&page, &["chirpstack.grpc.token_file"]);
+        assert_eq!(page.html.contains("it would be ignored"), !is_taken, "{}", page.html);
+        assert!(!page.html.contains(CHIRPSTACK_TOKEN), "{}", page.html);
+    }
     assert_eq!(fs::read_dir(&trials).unwrap().count(), 0, "nothing is kept");
     network.stack.stop().await;
 }

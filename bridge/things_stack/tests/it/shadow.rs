@@ -34,6 +34,7 @@ async fn both_results_are_observed_and_nothing_is_published() {
         things_stack.publish(&topic("dev1", "up"), uplink.to_string()).await;
         let found = soon("an observation", observed.recv()).await.unwrap();
         assert!(found.profile_name.contains("sensors@lab"), "{}", found.profile_name);
+        assert_eq!(found.application.id, "sensors@lab");
         match (&found.theirs, theirs.is_null()) {
             (Verdict::Object(object), false) => {
                 assert_eq!(serde_json::from_str::<Value>(object.get()).unwrap(), theirs);

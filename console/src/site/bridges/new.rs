@@ -39,6 +39,10 @@ struct Success {
 
 /// The first uplink.
 struct Uplink {
+    /// The id of its application in the network, with its name if that is known.
+    application: String,
+    /// True if the settings are for that application.
+    is_taken: bool,
     codec: String,
     ours: Outcome,
     theirs: Outcome,
@@ -83,16 +87,18 @@ pub(in crate::site) async fn submit(operator: Operator, sent: Sent) -> Page<New>
             return page(Some(problem), None);
         }
         NetworkTrial::Silent => None,
-        NetworkTrial::Heard(uplink) => Some(Uplink::of(uplink)),
+        NetworkTrial::Heard(uplink) => Some(Uplink::of(uplink, &form)),
     };
     let success = Success { uplink, settings: form.settings(), files: form.files() };
     page(None, Some(success))
 }
 
 impl Uplink {
-    fn of(uplink: TriedUplink) -> Self {
-        let TriedUplink { codec, ours, theirs } = uplink;
-        Self { codec: shown(&codec), ours: Outcome::of(ours), theirs: Outcome::of(theirs) }
+    fn of(uplink: TriedUplink, form: &NetworkForm) -> Self {
+        let TriedUplink { application_id: id, application_name: name, codec, ours, theirs } = uplink;
+        let is_taken = [&id, &name].contains(&&form.application);
+        let application = if name.is_empty() { shown(&id) } else { format!("{} ({})", shown(&name), shown(&id)) };
+        Self { application, is_taken, codec: shown(&codec), ours: Outcome::of(ours), theirs: Outcome::of(theirs) }
     }
 }
 
