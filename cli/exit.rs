@@ -65,11 +65,11 @@ impl Kinded for CommandError {
 
 /// The text of an error, without control characters; `None` when the reader of our output is gone.
 pub(crate) fn text(error: &anyhow::Error) -> Option<String> {
-    (!is_broken_pipe(error)).then(|| lines(&chain(error).join(": ")))
+    (!is_broken_pipe(error)).then(|| lines(&chain(error)))
 }
 
 /// The texts of an error and its causes. The causes of a client's error are those of libraries, for programmers.
-fn chain(error: &anyhow::Error) -> Vec<String> {
+pub(crate) fn chain(error: &anyhow::Error) -> String {
     let mut texts = Vec::new();
     for cause in error.chain() {
         texts.push(cause.to_string());
@@ -78,7 +78,7 @@ fn chain(error: &anyhow::Error) -> Vec<String> {
             break;
         }
     }
-    texts
+    texts.join(": ")
 }
 
 pub(crate) fn code(error: &anyhow::Error) -> ExitCode {

@@ -10,7 +10,6 @@ use anyhow::{Context as _, ensure};
 use bridge::{Environment, Error, Observation, Running};
 use console::ShadowConnection;
 use runtime::Pool;
-use server::status::ErrorChain;
 use tokio::{
     task::JoinHandle,
     time::{sleep, timeout},
@@ -18,7 +17,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::watched::NetworkDescription;
-use crate::{serve::context::Context, settings::NetworkSettings, shadow_report::Report};
+use crate::{exit::chain, serve::context::Context, settings::NetworkSettings, shadow_report::Report};
 
 /// The pause before a network is tried again whose API cannot be used.
 const RETRY: Duration = Duration::from_secs(10);
@@ -70,7 +69,7 @@ impl Shadow {
         };
         let state = Arc::new(Mutex::new(match timeout(START_MAX, starter.start()).await {
             Ok(Ok(running)) => State::Running(running),
-            Ok(Err(error @ Error::Api { .. })) => State::waiting(ErrorChain(&error).to_string()),
+            Ok(Err(error @ Error::Api { .. })) => State::waiting(chain(&anyhow::Error::from(error))),
             Ok(Err(error)) => return Err(error).with_context(unusable),
             Err(_) => State::waiting("its API has not answered yet".to_owned()),
         }));
@@ -135,7 +134,7 @@ async fn retry(starter: Starter, state: Arc<Mutex<State>>) {
         sleep(RETRY).await;
         let next = match starter.start().await {
             Ok(running) => State::Running(running),
-            Err(error) => State::Waiting(ErrorChain(&error).to_string()),
+            Err(error) => State::Waiting(chain(&anyhow::Error::from(error))),
         };
         *lock(&state) = next;
     }

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use types::{AppId, Clock, Kind, Kinded, Random, UserId};
 
 use super::entry::without_secrets;
-use crate::serve::context::Context;
+use crate::{exit::chain, serve::context::Context};
 
 /// Maximum time until the API has answered.
 const START_MAX: Duration = Duration::from_secs(15);
@@ -110,7 +110,7 @@ impl Trials {
         let observe = move |observation: Observation| _ = sender.try_send(observation);
         let starting = timeout(START_MAX, start(network, environment, observe)).await;
         let started = starting.map_err(|_| "its API does not answer: check the address".to_owned())?;
-        let running = started.map_err(|error| ErrorChain(&error).to_string())?;
+        let running = started.map_err(|error| chain(&anyhow::Error::from(error)))?;
         let trial = first(running.as_ref(), &mut observations).await;
         // What is in progress is of no use any more.
         _ = timeout(STOP_MAX, running.stop()).await;
