@@ -53,6 +53,14 @@ impl Error {
         link::Error::flag(name, reason, flag).into()
     }
 
+    /// The name of the setting that is not valid, with the problem and its remedy.
+    pub fn as_setting(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Link(link::Error::Setting { name, reason, .. }) => Some((name.as_str(), reason.as_str())),
+            _ => None,
+        }
+    }
+
     /// A file that cannot be used in this way.
     pub fn file(action: &'static str, path: PathBuf, source: io::Error) -> Self {
         link::Error::File { action, path, source }.into()

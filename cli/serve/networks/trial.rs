@@ -42,6 +42,13 @@ const NOTED_CHARS_MAX: usize = 200;
 const IN_FLIGHT_MAX: u16 = 256;
 /// Maximum number of characters of a reason. What answers at a wrong address may say anything.
 const REASON_CHARS_MAX: usize = 1000;
+/// The fields of the console's form, by the settings that they stand for.
+const FIELDS: [(&str, &str); 4] = [
+    ("bridge.chirpstack.mqtt.url", "Broker"),
+    ("bridge.things_stack.mqtt.url", "Broker"),
+    ("bridge.things_stack.api.url", "API"),
+    ("bridge.things_stack.applications", "Application there"),
+];
 
 /// Resources for trying networks, one after the other.
 pub(in crate::serve) struct Trials {
@@ -110,7 +117,7 @@ impl Trials {
         let observe = move |observation: Observation| _ = sender.try_send(observation);
         let starting = timeout(START_MAX, start(network, environment, observe)).await;
         let started = starting.map_err(|_| "its API does not answer: check the address".to_owned())?;
-        let running = started.map_err(|error| chain(&anyhow::Error::from(error)))?;
+        let running = started.map_err(reason)?;
         let trial = first(running.as_ref(), &mut observations).await;
         // What is in progress is of no use any more.
         _ = timeout(STOP_MAX, running.stop()).await;
@@ -169,6 +176,15 @@ async fn first(running: &dyn Running, observations: &mut mpsc::Receiver<Observat
         }),
         Ok(None) | Err(_) => NetworkTrial::Silent,
     })
+}
+
+/// The reason for an error, with the name of a field in place of that of a setting.
+fn reason(error: Error) -> String {
+    let named = error.as_setting().and_then(|(name, reason)| {
+        let (_, field) = FIELDS.iter().find(|(setting, _)| *setting == name)?;
+        Some(format!("{field}: {reason}"))
+    });
+    named.unwrap_or_else(|| chain(&anyhow::Error::from(error)))
 }
 
 fn result(verdict: Verdict) -> Result<String, String> {

@@ -80,10 +80,13 @@ async fn an_operator_sees_the_first_uplink_of_a_network_and_what_to_set() {
     let urls = [chirpstack.broker.url(), chirpstack.api_url.clone()];
     let page = visitor.post(PATH, &form(&urls, "wrong")).await;
     check(&page, &["The network cannot be used", "does not accept the API key;"]);
-    let away = [urls[0].clone(), "http://127.0.0.1:1".to_owned()];
-    let page = visitor.post(PATH, &form(&away, CHIRPSTACK_TOKEN)).await;
+    let closed = [urls[0].clone(), "http://127.0.0.1:1".to_owned()];
+    let page = visitor.post(PATH, &form(&closed, CHIRPSTACK_TOKEN)).await;
     check(&page, &["cannot reach the ChirpStack API at 127.0.0.1:1", "Connection refused"]);
     assert!(!page.html.contains("code: "), "{}", page.html);
+    let without_scheme = ["localhost".to_owned(), urls[1].clone()];
+    let page = visitor.post(PATH, &form(&without_scheme, CHIRPSTACK_TOKEN)).await;
+    check(&page, &["<p>Broker: must be like mqtt://host:1883</p>"]);
     let mut elsewhere = form(&urls, CHIRPSTACK_TOKEN);
     elsewhere[5].1 = "bobby-app";
     let page = visitor.post(PATH, &elsewhere).await;
