@@ -12,7 +12,7 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use fantoccini::{
     Client, ClientBuilder, Locator,
-    actions::{InputSource as _, KeyAction, KeyActions},
+    actions::{InputSource, KeyAction, KeyActions},
     key::Key,
 };
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -119,7 +119,7 @@ impl Browser {
     /// Presses keys as somebody does, whatever has the focus: a field for a file takes keys that it is sent as a path.
     pub(crate) async fn press(&self, keys: &str) {
         let strokes = keys.chars().flat_map(|value| [KeyAction::Down { value }, KeyAction::Up { value }]);
-        let actions = strokes.fold(KeyActions::new("keyboard".to_owned()), |actions, stroke| actions.then(stroke));
+        let actions = strokes.fold(KeyActions::new("keyboard".to_owned()), InputSource::then);
         self.client.perform_actions(actions).await.unwrap();
     }
 

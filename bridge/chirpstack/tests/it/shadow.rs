@@ -42,8 +42,8 @@ async fn it_sees_both_verdicts_and_publishes_nothing() {
     let seen = soon("an observation", observations.recv()).await.unwrap();
     assert_eq!((object(&seen.theirs), object(&seen.ours)), (Some(json!({"n": 1.0})), Some(json!({"n": 1}))));
     assert_eq!((seen.profile_id.as_str(), seen.profile_name.as_str()), (DEVICE, "profile a300000000000000"));
-    let application = (seen.application.id.as_str(), seen.application.name.as_str());
-    assert_eq!(application, (CHIRPSTACK_APPLICATION, "lab"));
+    let of_it = (seen.application.id.as_str(), seen.application.name.as_str());
+    assert_eq!(of_it, (CHIRPSTACK_APPLICATION, "lab"));
     assert!(seen.fuel > 0);
 
     // The uplink has no object, and the `log` event comes before or after it.
