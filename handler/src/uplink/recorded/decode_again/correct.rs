@@ -136,6 +136,8 @@ impl Corrector {
         let (app_id, dev_id) = (device.app_id, device.dev_id);
         let message = [Message { app_id, dev_id, event: Event::Up(Box::new(uplink)) }];
         self.rooms.wait(&message).await?;
+        // That may have taken a minute.
+        self.running.as_ref().map_or(Ok(()), Running::check)?;
         let receipts = self.uplinks.output.publish_again(&message, &Receivers::All).await?;
         receipts.into_iter().for_each(|receipt| summary::add_receipt(report, &original.id, receipt));
         // More could push live messages out of the queues of subscribers.
