@@ -40,11 +40,11 @@ pub(crate) fn is_narrow(filter: &Filter) -> bool {
 /// False only if statistics or filters exclude all rows of a file. They are at its end.
 pub(crate) fn may_have(file: &SealedFile, filter: &Filter) -> ParquetResult<bool> {
     for group in file.groups() {
-        let has_device = match &filter.query.dev_id {
-            Some(dev_id) => !group.device(dev_id.as_str())?.is_empty(),
-            None => true,
-        };
-        if has_device && !is_excluded(group, filter) {
+        if is_excluded(group, filter) {
+            continue;
+        }
+        let Some(dev_id) = &filter.query.dev_id else { return Ok(true) };
+        if !group.device(dev_id.as_str())?.is_empty() {
             return Ok(true);
         }
     }
