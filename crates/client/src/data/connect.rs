@@ -23,7 +23,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
 pub(super) const RETRY_DELAY_MAX: Duration = Duration::from_secs(15);
 
-/// A client identifier that no other client has, no longer than every broker takes.
+/// A client identifier that no other client has, and that is short enough for every broker.
 pub(super) fn client_id() -> String {
     // Its keys are random, and differ each time.
     format!("airlock{:016x}", RandomState::new().build_hasher().finish())
