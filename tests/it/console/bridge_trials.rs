@@ -10,9 +10,8 @@ use tokio::{net::TcpListener, time::sleep};
 use types::AppId;
 
 use super::{
-    bridges::{away, bridged},
+    bridges::{away, bridged, check},
     operator::{Fake, HOSTILE, start},
-    visitor::Page,
 };
 use crate::{
     harness::Network,
@@ -34,12 +33,6 @@ fn form<'a>(chirpstack: &'a [String; 2], api_key: &'a str) -> [(&'a str, &'a str
         ("application", CHIRPSTACK_APPLICATION_NAME),
         ("app_id", "alice-app"),
     ]
-}
-
-fn check(page: &Page, parts: &[&str]) {
-    for part in parts {
-        assert!(page.html.contains(part), "{part}: {}", page.html);
-    }
 }
 
 #[tokio::test]

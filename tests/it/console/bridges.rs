@@ -183,7 +183,7 @@ async fn send(chirpstack: &mut ChirpStack, (counter, payload): (u32, &str), rece
     chirpstack.send(DEVICE, "up", &body).await;
 }
 
-fn check(page: &Page, parts: &[&str]) {
+pub(super) fn check(page: &Page, parts: &[&str]) {
     for part in parts {
         assert!(page.html.contains(part), "{part}: {}", page.html);
     }
