@@ -52,7 +52,7 @@ impl NetworkForm {
             return Err("The application there is missing.");
         }
         let Ok(app_id) = app_id.parse::<AppId>() else {
-            return Err("The application here must be the id of an application of this network, such as my-app.");
+            return Err("The application here must be the id of a registered application, such as my-app.");
         };
         let api_key = self.api_key.clone();
         if self.is_things_stack {
