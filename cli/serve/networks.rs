@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use bridge::{Environment, Network};
+use bridge::Environment;
 use futures::future::{join_all, try_join_all};
 use handler::{downlink, network::NetworkEvents};
 use runtime::Pool;
@@ -23,7 +23,6 @@ use server::{
     telemetry::MetricsSource,
 };
 use things_stack::{WebhookListener, webhook_router};
-use types::AppId;
 
 use self::{entry::StartedNetwork, route::Way};
 pub(super) use self::{route::WatchedRoute, shadow::Shadow, trial::Trials, watched::WatchedNetwork};
@@ -32,8 +31,7 @@ use crate::settings::NetworkSettings;
 
 /// The networks.
 pub(super) struct Networks {
-    /// Each with its connections, and the applications whose devices it brings.
-    connected: Vec<(Arc<dyn Network>, BTreeSet<AppId>)>,
+    /// Networks that bring devices.
     watched: Arc<[WatchedNetwork]>,
     /// Networks that bring no devices.
     shadows: Arc<[Shadow]>,
@@ -51,7 +49,7 @@ impl Networks {
         pool: &Arc<Pool>,
         events: &Arc<NetworkEvents>,
     ) -> anyhow::Result<Self> {
-        let (mut connected, mut watched, mut listeners) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut watched, mut listeners) = (Vec::new(), Vec::new());
         let entries = context.settings.bridge.into.iter();
         let (shadowed, taken): (Vec<_>, Vec<_>) = entries.partition(|entry| entry.shadow);
         check_sources(&taken).await?;
@@ -71,15 +69,13 @@ impl Networks {
             let StartedNetwork { network, webhook } = settings.start(ways, &environment).with_context(unusable)?;
             network.report_to(&context.health);
             listeners.extend(webhook);
-            let app_ids: BTreeSet<_> = settings.applications.iter().map(|settings| settings.app_id.clone()).collect();
             let description = settings.description().with_context(unusable)?;
-            watched.push(WatchedNetwork { name, description, routes, network: network.clone() });
-            connected.push((network, app_ids));
+            watched.push(WatchedNetwork { name, description, routes, network });
         }
         let webhooks = serve_webhooks(listeners, server).await?;
         let trials =
             Arc::new(Trials::new(context, pool.clone(), events.uplinks.applications.clone(), server.stop.clone()));
-        Ok(Self { connected, watched: watched.into(), shadows: shadows.into(), trials, webhooks })
+        Ok(Self { watched: watched.into(), shadows: shadows.into(), trials, webhooks })
     }
 
     /// Returns the addresses at which messages are received as webhooks.
@@ -110,7 +106,8 @@ impl Networks {
     /// Returns the networks through which the downlinks of applications leave; an error if an application has two.
     pub(super) fn of_applications(&self) -> anyhow::Result<downlink::Networks> {
         let mut networks = downlink::Networks::new();
-        for (network, app_ids) in &self.connected {
+        for WatchedNetwork { network, routes, .. } in self.watched.iter() {
+            let app_ids: BTreeSet<_> = routes.iter().map(|route| &route.app_id).collect();
             for app_id in app_ids {
                 let is_first =
                     networks.insert(app_id.clone(), Arc::new(Way(network.clone(), app_id.clone()))).is_none();
@@ -126,10 +123,10 @@ impl Networks {
 
     /// Receives no more events, and finishes those in progress.
     pub(super) async fn stop(self) {
-        let connected = join_all(self.connected.iter().map(|(network, _)| network.stop()));
+        let watched = join_all(self.watched.iter().map(|watched| watched.network.stop()));
         let webhooks = join_all(self.webhooks.into_iter().map(ServerHandle::finished));
         let shadows = join_all(self.shadows.iter().map(Shadow::stop));
-        tokio::join!(connected, webhooks, shadows);
+        tokio::join!(watched, webhooks, shadows);
     }
 }
 
