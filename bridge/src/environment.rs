@@ -8,6 +8,7 @@ use runtime::Pool;
 use types::{Clock, Random};
 
 /// Resources that a bridge takes from its process.
+#[derive(Clone)]
 pub struct Environment {
     /// Runs codecs.
     pub pool: Arc<Pool>,

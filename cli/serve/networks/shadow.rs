@@ -46,7 +46,7 @@ enum State {
 /// Resources for starting a comparison.
 struct Starter {
     settings: NetworkSettings,
-    environment: Box<dyn Fn() -> Environment + Send + Sync>,
+    environment: Environment,
     report: Arc<Mutex<Report>>,
 }
 
@@ -62,11 +62,13 @@ impl Shadow {
         let description = settings.description().with_context(unusable)?;
         let fuel_max = context.settings.sandbox.limits.fuel;
         let report = Arc::new(Mutex::new(Report::new(context.clock.now(), fuel_max)));
-        let starter = Starter {
-            settings: settings.clone(),
-            environment: environment(context, &name, pool),
-            report: report.clone(),
+        let environment = Environment {
+            pool: pool.clone(),
+            clock: context.clock.clone(),
+            random: context.random.clone(),
+            state_dir: context.settings.data_dir.join("bridge").join(format!("shadow-{name}")),
         };
+        let starter = Starter { settings: settings.clone(), environment, report: report.clone() };
         let state = Arc::new(Mutex::new(match timeout(START_MAX, starter.start()).await {
             Ok(Ok(running)) => State::Running(running),
             Ok(Err(error @ Error::Api { .. })) => State::waiting(chain(&anyhow::Error::from(error))),
@@ -125,7 +127,7 @@ impl Starter {
     async fn start(&self) -> Result<Box<dyn Running>, Error> {
         let report = self.report.clone();
         let observe = move |observation: Observation| lock(&report).add(&observation);
-        self.settings.start_shadow((self.environment)(), observe).await
+        self.settings.start_shadow(self.environment.clone(), observe).await
     }
 }
 
@@ -138,18 +140,6 @@ async fn retry(starter: Starter, state: Arc<Mutex<State>>) {
         };
         *lock(&state) = next;
     }
-}
-
-/// Makes the resources of a bridge, for each attempt to start it.
-fn environment(context: &Context, name: &str, pool: &Arc<Pool>) -> Box<dyn Fn() -> Environment + Send + Sync> {
-    let (pool, clock, random) = (pool.clone(), context.clock.clone(), context.random.clone());
-    let state_dir = context.settings.data_dir.join("bridge").join(format!("shadow-{name}"));
-    Box::new(move || Environment {
-        pool: pool.clone(),
-        clock: clock.clone(),
-        random: random.clone(),
-        state_dir: state_dir.clone(),
-    })
 }
 
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -5,7 +5,6 @@ use std::{
     fs::{DirBuilder, remove_dir_all},
     io,
     os::unix::fs::DirBuilderExt,
-    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -23,7 +22,7 @@ use tokio::{
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
-use types::{AppId, Clock, Kind, Kinded, Random, UserId};
+use types::{AppId, Kind, Kinded, UserId};
 
 use super::entry::without_secrets;
 use crate::{exit::chain, serve::context::Context};
@@ -52,13 +51,10 @@ const FIELDS: [(&str, &str); 4] = [
 
 /// Resources for trying networks, one after the other.
 pub(in crate::serve) struct Trials {
-    pool: Arc<Pool>,
-    clock: Arc<dyn Clock>,
-    random: Arc<dyn Random>,
+    /// For each trial, with a temporary directory inside this state directory.
+    environment: Environment,
     /// Those that may get devices.
     applications: Applications,
-    /// Where networks are imported.
-    dir: PathBuf,
     turn: Semaphore,
     /// Cancelled when the handler stops.
     stopping: CancellationToken,
@@ -80,8 +76,8 @@ impl Trials {
             tracing::warn!(path = %dir.display(), %error, "cannot remove what is left of a network that was tried");
         }
         let (clock, random) = (context.clock.clone(), context.random.clone());
-        let audit = context.audit.clone();
-        Self { pool, clock, random, applications, dir, turn: Semaphore::new(1), stopping, audit }
+        let environment = Environment { pool, clock, random, state_dir: dir };
+        Self { environment, applications, turn: Semaphore::new(1), stopping, audit: context.audit.clone() }
     }
 
     /// Connects to a network, and waits for an uplink. Others keep getting its messages.
@@ -106,12 +102,7 @@ impl Trials {
 
     async fn try_run(&self, network: NewNetwork) -> Result<NetworkTrial, String> {
         let dir = self.temporary_dir().map_err(|error| format!("cannot make a temporary directory: {error}"))?;
-        let environment = Environment {
-            pool: self.pool.clone(),
-            clock: self.clock.clone(),
-            random: self.random.clone(),
-            state_dir: dir.path().to_owned(),
-        };
+        let environment = Environment { state_dir: dir.path().to_owned(), ..self.environment.clone() };
         let (sender, mut observations) = mpsc::channel(1);
         // Only the first one is looked at.
         let observe = move |observation: Observation| _ = sender.try_send(observation);
@@ -125,8 +116,9 @@ impl Trials {
     }
 
     fn temporary_dir(&self) -> io::Result<TempDir> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
-        tempdir_in(&self.dir)
+        let dir = &self.environment.state_dir;
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        tempdir_in(dir)
     }
 }
 
