@@ -1,0 +1,152 @@
+//! What the APIs of the handler do, and what runs on the same stores: reports of networks, uplinks of network brokers,
+//! deletions and candidates.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use handler::{
+    OneAtATime,
+    access::{Access, RateLimiter},
+    api::operations::Operations,
+    application::Applications,
+    device::{Addresses, Devices},
+    downlink::{Downlinks, Outgoing},
+    network::{
+        NetworkEvents,
+        join::Joins,
+        network_broker::{NetworkBrokers, Progress, UplinkReceiver},
+    },
+    output::Output,
+    payload::Payloads,
+    status::Component,
+    uplink::{Runs, Uplinks},
+};
+use history::History;
+use outputs::Outputs;
+use runtime::Pool;
+use server::auth::Authenticator;
+use tokio_util::sync::CancellationToken;
+
+use crate::serve::{context::Context, history::write_limits};
+
+/// Puts the operations of this process together, and stores the limits of its functions.
+pub(super) async fn operations(
+    context: &Context,
+    pool: &Arc<Pool>,
+    (authenticator, network_brokers): (Arc<Authenticator>, Arc<NetworkBrokers>),
+    (output, outgoing, outputs): (Arc<dyn Output>, Arc<Outgoing>, Arc<Outputs>),
+    (plain, history): (Arc<dyn Output>, Arc<History>),
+) -> anyhow::Result<Operations> {
+    let payloads =
+        Arc::new(Payloads::new(pool.clone(), &context.settings.handler)?.with_owners(context.owners.clone()));
+    let sealer = context.sealer().await?;
+    let applications = Applications::new(context.store.clone(), sealer.clone())
+        .with_version_bounds(context.settings.handler.version_bounds);
+    let kept = applications.keep_limits(payloads.all_limits(), context.clock.now()).await;
+    kept.context("cannot store the limits of functions")?;
+    let limits = applications.all_limits().await.context("cannot read the limits of functions")?;
+    write_limits(history.clone(), limits);
+    let devices = Devices::new(context.store.clone(), sealer, context.clock.clone());
+    let access =
+        Access::new(authenticator, RateLimiter::new(context.store.clone(), context.settings.handler.rate_limits));
+    let joins = Joins {
+        access: access.clone(),
+        applications: applications.clone(),
+        devices: devices.clone(),
+        network_brokers: network_brokers.clone(),
+        output: output.clone(),
+        random: context.random.clone(),
+        clock: context.clock.clone(),
+    };
+    let component =
+        Component { id: context.settings.handler.id.clone(), started: context.clock.now(), traffic: Arc::default() };
+    let downlinks = Arc::new(Downlinks {
+        applications: applications.clone(),
+        devices: devices.clone(),
+        payloads: payloads.clone(),
+        output: output.clone(),
+        traffic: component.traffic.clone(),
+        outgoing,
+        clock: context.clock.clone(),
+    });
+    let kept = (context.settings.history.bytes_max > 0).then(|| history.clone());
+    Ok(Operations {
+        access,
+        applications: applications.clone(),
+        devices: devices.clone(),
+        payloads: payloads.clone(),
+        uplinks: Arc::new(Uplinks {
+            applications,
+            devices,
+            payloads,
+            output: plain,
+            history: kept,
+            shows_version: context.settings.output.functions_version,
+            trials: Default::default(),
+            runs: Arc::new(Runs::new(context.clock.clone()).with_owners(context.owners.clone())),
+        }),
+        downlinks,
+        joins,
+        network_brokers,
+        announcer: None,
+        addresses: Addresses::new(context.settings.handler.prefixes.clone(), context.random.clone()),
+        component,
+        output,
+        history: history.clone(),
+        corrections: one_at_a_time(context, "correction", Some(history)),
+        replays: one_at_a_time(context, "replay", None),
+        webhook_tests: OneAtATime::default(),
+        webhooks: outputs.webhooks(),
+        audit: context.audit.clone(),
+        clock: context.clock.clone(),
+    })
+}
+
+/// Work that all handlers on the same store do one at a time.
+fn one_at_a_time(context: &Context, name: &'static str, history: Option<Arc<History>>) -> OneAtATime {
+    match context.settings.store.redis {
+        Some(_) => OneAtATime::among_handlers(context.store.clone(), context.clock.clone(), name, history),
+        None => OneAtATime::default(),
+    }
+}
+
+pub(super) async fn complete_deletions(operations: Arc<Operations>, stop: CancellationToken) {
+    _ = stop.run_until_cancelled(operations.complete_deletions()).await;
+}
+
+pub(super) async fn judge_candidates(operations: Arc<Operations>, stop: CancellationToken) {
+    operations.judge_candidates(&stop).await;
+}
+
+/// Takes what networks report, on the same stores as the operations.
+pub(super) fn network_events(
+    operations: &Operations,
+    output: Arc<dyn Output>,
+    outgoing: Arc<Outgoing>,
+) -> Arc<NetworkEvents> {
+    Arc::new(NetworkEvents {
+        devices: operations.devices.clone(),
+        uplinks: operations.uplinks.clone(),
+        outgoing,
+        output,
+        traffic: operations.component.traffic.clone(),
+        clock: operations.clock.clone(),
+    })
+}
+
+/// Takes uplinks of network brokers, on the same stores as the operations.
+pub(super) fn uplink_receiver(
+    operations: &Operations,
+    output: Arc<dyn Output>,
+    outgoing: Arc<Outgoing>,
+) -> UplinkReceiver {
+    UplinkReceiver {
+        devices: operations.devices.clone(),
+        uplinks: operations.uplinks.clone(),
+        outgoing,
+        output,
+        traffic: operations.component.traffic.clone(),
+        clock: operations.clock.clone(),
+        progress: Progress::default(),
+    }
+}
