@@ -1,5 +1,5 @@
 //! Messages of an application: filters of those of the past, one as a test and as a link into the playground, and
-//! those that arrive. What browsers get of them is in `site/messages` and `site/live.rs`.
+//! those that arrive. What browsers get of them is in `site/messages`.
 
 pub(crate) mod example;
 pub(crate) mod history;

@@ -4,11 +4,8 @@ mod applications;
 mod bridges;
 mod device;
 mod devices;
-mod draft;
 mod failure;
 mod functions;
-mod live;
-mod login;
 mod messages;
 mod operator;
 mod page;
@@ -31,8 +28,9 @@ use self::{
     devices::{charts, import, many, new},
     failure::Failure,
     functions::{candidate, versions},
-    messages::{again, message},
+    messages::{again, live, message},
     page::assets,
+    viewer::{draft, login},
     webhooks::webhook,
 };
 

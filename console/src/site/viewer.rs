@@ -1,4 +1,7 @@
-//! Viewers of pages, and the applications that they may see.
+//! Viewers of pages: the applications that they may see, their logins, and their forms that are kept.
+
+pub(super) mod draft;
+pub(super) mod login;
 
 use std::collections::HashMap;
 

@@ -16,10 +16,8 @@ use super::{Frame, Page};
 use crate::{
     Console, Error,
     site::{
-        draft,
         failure::{Problem, log, title},
-        login,
-        viewer::MaybeViewer,
+        viewer::{MaybeViewer, draft, login},
     },
 };
 

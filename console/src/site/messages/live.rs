@@ -15,22 +15,22 @@ use futures::{Stream, stream};
 use server::ledger::Charge;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    failure::Failure,
-    page::{Frame, Page},
-    viewer::InApplication,
-};
 use crate::{
     form::drafts::Fields,
     messages::{
         history::{Filter, parameters},
         live::{Feed, LiveFilter},
     },
+    site::{
+        failure::Failure,
+        page::{Frame, Page},
+        viewer::InApplication,
+    },
 };
 
 #[derive(Template)]
 #[template(path = "live.html")]
-pub(super) struct Show {
+pub(in crate::site) struct Show {
     frame: Frame,
     app_id: String,
     tab: &'static str,
@@ -48,7 +48,7 @@ struct Open {
     _place: Charge,
 }
 
-pub(super) async fn show(request: InApplication, Query(fields): Query<Fields>) -> Page<Show> {
+pub(in crate::site) async fn show(request: InApplication, Query(fields): Query<Fields>) -> Page<Show> {
     let filter = Filter::new(fields);
     let given = ["device", "failed", "text"].map(|name| (name, filter.value(name)));
     let given = parameters(given.into_iter().filter(|(_, value)| !value.is_empty()));
@@ -63,7 +63,7 @@ pub(super) async fn show(request: InApplication, Query(fields): Query<Fields>) -
 }
 
 /// Batches of messages as they arrive. Proxies must not gather them.
-pub(super) async fn events(request: InApplication, Query(fields): Query<Fields>) -> Result<Response, Failure> {
+pub(in crate::site) async fn events(request: InApplication, Query(fields): Query<Fields>) -> Result<Response, Failure> {
     let console = &request.console;
     let place = console.live_views.charge(&request.owner(), 1)?;
     let feed = console.feed(&request.access, LiveFilter::new(&fields)?).await?;

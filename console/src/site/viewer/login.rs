@@ -9,14 +9,12 @@ use client::account::AuthorizationCode;
 use serde::Deserialize;
 use types::{Credential, Secret};
 
-use super::{
-    failure::Failure,
-    viewer::{COOKIE, account_cookie},
-};
+use super::{COOKIE, account_cookie};
 use crate::{
     Console, Error, Result,
     messages::history::parameters,
     session::{LOGIN_LIFETIME, PendingLogin, SESSION_LIFETIME},
+    site::failure::Failure,
 };
 
 const LOGIN_COOKIE: &str = "console_login";
@@ -24,26 +22,26 @@ const SCOPE: &str = "apps profile";
 
 /// The page to show after the login.
 #[derive(Deserialize)]
-pub(super) struct Next {
+pub(in crate::site) struct Next {
     #[serde(default)]
     next: String,
 }
 
 /// The parameters of the account service's redirect.
 #[derive(Deserialize)]
-pub(super) struct Answer {
+pub(in crate::site) struct Answer {
     code: Option<Secret>,
     #[serde(default)]
     state: String,
 }
 
 /// The path of the login that leads to a page.
-pub(super) fn path(next: &str) -> String {
+pub(in crate::site) fn path(next: &str) -> String {
     format!("/console/login?{}", parameters([("next", next)]))
 }
 
 /// Redirects to the account service, which redirects back at once if the user is logged in there.
-pub(super) async fn begin(
+pub(in crate::site) async fn begin(
     State(console): State<Console>,
     Query(Next { next }): Query<Next>,
 ) -> Result<Response, Failure> {
@@ -53,7 +51,7 @@ pub(super) async fn begin(
 }
 
 /// Redeems the code, and goes where the user wanted to.
-pub(super) async fn finish(
+pub(in crate::site) async fn finish(
     State(console): State<Console>,
     cookies: CookieJar,
     Query(Answer { code, state }): Query<Answer>,
@@ -73,7 +71,7 @@ pub(super) async fn finish(
 }
 
 /// Ends the session here. The account site is logged out of there.
-pub(super) async fn log_out(State(console): State<Console>) -> Response {
+pub(in crate::site) async fn log_out(State(console): State<Console>) -> Response {
     let ended = CookieJar::new().add(cookie(&console, COOKIE, String::new(), 0));
     (ended, Redirect::to(&format!("{}/", console.place.account_url()))).into_response()
 }

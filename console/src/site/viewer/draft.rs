@@ -12,27 +12,29 @@ use axum::{
 
 use types::{Kind, Kinded};
 
-use super::{
-    FORM_BYTES_MAX,
-    device::{change, downlinks},
-    devices::{import, many, new},
-    failure::Failure,
-    functions, login,
-    viewer::{InApplication, MaybeViewer, Sent, Viewer},
-    webhooks,
+use super::{InApplication, MaybeViewer, Sent, Viewer, login};
+use crate::{
+    Console, Error, Result,
+    session::Session,
+    site::{
+        FORM_BYTES_MAX,
+        device::{change, downlinks},
+        devices::{import, many, new},
+        failure::Failure,
+        functions, webhooks,
+    },
 };
-use crate::{Console, Error, Result, session::Session};
 
 /// Fields of webhooks and devices that are not kept: they are secret.
 const SECRET: [&str; 6] = ["headers", "secret", "app_key", "nwk_s_key", "app_s_key", "devices"];
 
 /// The id of the draft that a form became which a service that is away could not take.
 #[derive(Clone)]
-pub(super) struct DraftId(pub(super) String);
+pub(in crate::site) struct DraftId(pub(in crate::site) String);
 
 /// Keeps a form of which nothing came: that of a user whose session has expired, who is sent to the login, and that which
 /// a service that is away did not take, for the page that says so.
-pub(super) async fn keep_drafts(
+pub(in crate::site) async fn keep_drafts(
     State(console): State<Console>,
     request: Request,
     next: Next,
@@ -70,12 +72,12 @@ fn is_away(response: &Response) -> bool {
 }
 
 /// The path at which a draft is shown.
-pub(super) fn path(id: &str) -> String {
+pub(in crate::site) fn path(id: &str) -> String {
     format!("/console/drafts/{id}")
 }
 
 /// Shows the form again, as it was sent.
-pub(super) async fn show(
+pub(in crate::site) async fn show(
     State(console): State<Console>,
     viewer: Viewer,
     Path(id): Path<String>,
