@@ -1,6 +1,6 @@
 //! The account site in a real browser.
 
-mod console;
+pub(crate) mod console;
 pub(crate) mod driver;
 
 use std::time::Duration;

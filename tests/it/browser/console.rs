@@ -44,7 +44,7 @@ async fn application(network: &Network) -> Owner {
     alice
 }
 
-async fn log_in(browser: &Browser) {
+pub(crate) async fn log_in(browser: &Browser) {
     browser.open("/console").await;
     browser.wait_for("Log in").await;
     let fields = [("username", "alice"), ("password", PASSWORD)];
@@ -52,7 +52,7 @@ async fn log_in(browser: &Browser) {
 }
 
 /// Waits for a text below an element.
-async fn wait_for_text(browser: &Browser, selector: &str, text: &str) {
+pub(crate) async fn wait_for_text(browser: &Browser, selector: &str, text: &str) {
     let path = format!("//{selector}[contains(normalize-space(), '{text}')]");
     let found = browser.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::XPath(&path)).await;
     if found.is_err() {

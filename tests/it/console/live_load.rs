@@ -10,11 +10,11 @@ use testing::soon;
 use tokio::time::sleep;
 
 use super::{
-    browsing::{ask, logged_in, shows},
+    browsing::{ask, logged_in},
     visitor,
 };
 use crate::{
-    browser::{DESK, driver::Browser},
+    browser::{DESK, console::wait_for_text, driver::Browser},
     harness::{Network, Owner},
 };
 
@@ -110,7 +110,7 @@ async fn every_uplink_is_shown_or_counted_and_the_page_stays_small() {
     let (alice, _visitor) = visitor(&network).await;
     let Some(browser) = logged_in(&network, "live-load", DESK).await else { return };
     browser.open("/console/applications/alice-app/live").await;
-    shows(&browser, "span", "Messages appear here").await;
+    wait_for_text(&browser, "span", "Messages appear here").await;
     ask(&browser, COUNT_ROWS).await;
     let (heap_before, _) = memory(&browser).await;
 
@@ -122,7 +122,7 @@ async fn every_uplink_is_shown_or_counted_and_the_page_stays_small() {
     flood(&alice, HALF).await;
     let seen = Seen::all(&browser, 2 * HALF).await;
     assert!(seen.waiting == ROWS_MAX && seen.skipped >= HALF - ROWS_MAX, "{seen:?}");
-    shows(&browser, "p", &format!("{} messages were skipped", seen.skipped)).await;
+    wait_for_text(&browser, "p", &format!("{} messages were skipped", seen.skipped)).await;
     browser.click("#pause").await;
     let seen = Seen::all(&browser, 2 * HALF).await;
     assert!(seen.waiting == 0 && seen.rows == ROWS_MAX && seen.most_rows == ROWS_MAX, "{seen:?}");

@@ -8,12 +8,12 @@ use testing::ManualClock;
 use types::Clock;
 
 use super::{
-    browsing::{ask, logged_in, shows},
+    browsing::{ask, logged_in},
     visitor,
     visitor::Visitor,
 };
 use crate::{
-    browser::DESK,
+    browser::{DESK, console::wait_for_text},
     harness::{Network, Owner, device},
 };
 
@@ -150,8 +150,8 @@ async fn a_second_click_does_not_lose_what_brings_devices_back() {
         form.requestSubmit();
         return refused;";
     assert_eq!(ask(&browser, script).await, json!([false, true]));
-    shows(&browser, "h1", "1 device deleted").await;
-    shows(&browser, "button", "Undo").await;
+    wait_for_text(&browser, "h1", "1 device deleted").await;
+    wait_for_text(&browser, "button", "Undo").await;
     assert!(stored(&alice, "dev-1").await.is_none());
 }
 

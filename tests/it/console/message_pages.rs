@@ -3,12 +3,12 @@
 use api::gateway::{LocationMetadata, RxMetadata};
 
 use super::{
-    browsing::{ask, logged_in, shows},
+    browsing::{ask, logged_in},
     newest, visitor,
     visitor::Visitor,
 };
 use crate::{
-    browser::{DESK, driver::Look},
+    browser::{DESK, console::wait_for_text, driver::Look},
     harness::{Network, Owner},
     network_brokers::{
         linked,
@@ -28,8 +28,8 @@ async fn a_message_is_opened_in_the_playground_with_the_version_that_ran() {
     browser.open(&format!("/console/applications/alice-app/messages/{id}")).await;
     browser.look("message").await;
     browser.click("a[href^='/console/playground/#']").await;
-    shows(&browser, "*[@id='verdict']", "Failed").await;
-    shows(&browser, "*[@id='outcome']", "The decoder failed (line 3, column").await;
+    wait_for_text(&browser, "*[@id='verdict']", "Failed").await;
+    wait_for_text(&browser, "*[@id='outcome']", "The decoder failed (line 3, column").await;
     assert_eq!(browser.value("#payloads").await, "3: 08");
     assert_eq!(browser.value("#text").await, super::DECODER);
     browser.look("message-playground").await;
@@ -57,7 +57,7 @@ async fn map(name: &'static str, look: Look) {
     let (network, _alice, path) = located().await;
     let Some(browser) = logged_in(&network, name, look).await else { return };
     browser.open(&path).await;
-    shows(&browser, "h2", "Map").await;
+    wait_for_text(&browser, "h2", "Map").await;
     browser.look("message-map").await;
     let script = "const inside = document.querySelector('.map svg').getBoundingClientRect();
         return [...document.querySelectorAll('.map .mark')].map((mark) => {
@@ -72,7 +72,7 @@ async fn map(name: &'static str, look: Look) {
     // Both gateways are north and east of the device, at the same longitude.
     assert!(device.2 < first.2 && (first.2 - second.2).abs() <= 1, "{marks:?}");
     for name in ["The device", "gateway-1", "<b>gateway-2"] {
-        shows(&browser, "section[@id='map']//li", name).await;
+        wait_for_text(&browser, "section[@id='map']//li", name).await;
     }
 }
 
