@@ -21,6 +21,8 @@ mod visitor;
 mod webhook_changes;
 mod webhooks;
 
+use api::rest::handler::Device;
+
 use self::visitor::Visitor;
 use crate::harness::{Network, Owner};
 
@@ -40,6 +42,12 @@ async fn visitor(network: &Network) -> (Owner, Visitor) {
     let visitor = Visitor::logged_in(&network.stack.settings().client.auth_server, "alice").await;
     visitor.get("/console").await;
     (alice, visitor)
+}
+
+/// A device as the handler has it; none if it has none.
+async fn stored(alice: &Owner, dev_id: &str) -> Option<Device> {
+    let device = alice.handler.get_device(&alice.app_id, &dev_id.parse().unwrap()).await.ok()?;
+    Some(device.try_into().unwrap())
 }
 
 #[tokio::test]

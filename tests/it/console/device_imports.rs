@@ -9,12 +9,12 @@ use types::Clock;
 
 use super::{
     browsing::{ask, logged_in},
-    visitor,
+    stored, visitor,
     visitor::Visitor,
 };
 use crate::{
     browser::DESK,
-    harness::{Network, Owner, device},
+    harness::{Network, device},
 };
 
 const IMPORT: &str = "/console/applications/alice-app/import-devices";
@@ -28,11 +28,6 @@ fn file() -> String {
          dev-1,,,changed\n\
          No Id,0102030405060709,,\n"
     )
-}
-
-async fn stored(alice: &Owner, dev_id: &str) -> Option<Device> {
-    let device = alice.handler.get_device(&alice.app_id, &dev_id.parse().unwrap()).await.ok()?;
-    Some(device.try_into().unwrap())
 }
 
 #[tokio::test]

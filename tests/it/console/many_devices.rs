@@ -9,7 +9,7 @@ use types::Clock;
 
 use super::{
     browsing::{ask, logged_in},
-    visitor,
+    stored, visitor,
     visitor::Visitor,
 };
 use crate::{
@@ -22,11 +22,6 @@ const CHANGE: &str = "/console/applications/alice-app/change-devices";
 const DELETE: &str = "/console/applications/alice-app/delete-devices";
 const IMPORT: &str = "/console/applications/alice-app/import-devices";
 const KEY: &str = "000102030405060708090A0B0C0D0E0F";
-
-async fn stored(alice: &Owner, dev_id: &str) -> Option<Device> {
-    let device = alice.handler.get_device(&alice.app_id, &dev_id.parse().unwrap()).await.ok()?;
-    Some(device.try_into().unwrap())
-}
 
 /// Three devices, of which the first has a key and has counted frames.
 async fn devices(network: &Network) -> (Owner, Visitor) {
