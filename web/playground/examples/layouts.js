@@ -2,6 +2,8 @@
 //
 // JSON is also YAML, so values are written as JSON in both.
 
+import { hexOf } from "../payload.js";
+
 /** The layouts, by their names in the page. */
 export const LAYOUTS = {
   own: { title: "Airlock", write: own },
@@ -105,8 +107,4 @@ function oneLine(json) {
 function isYaml(json) {
   const line = oneLine(json).replaceAll("\\\\", "");
   return !/\\ud[89a-f]/.test(line) && !line.includes('"<<":');
-}
-
-function hexOf(bytes) {
-  return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
