@@ -23,13 +23,13 @@ export class FuzzView {
    */
   constructor(details, sandbox, page) {
     [this.#details, this.#sandbox, this.#page] = [details, sandbox, page];
-    this.#button.onclick = () => (this.#isRunning ? this.#end("Stopped.") : this.#start());
+    this.#button.onclick = () => (this.#isRunning ? this.#stop("Stopped.") : this.#start());
   }
 
   /** Hears that the codec or its messages are others: failures of another codec say nothing. */
   changed() {
     if (this.#fuzzed === null || this.#fuzzed === this.#key()) return;
-    this.#end("");
+    this.#stop("");
     this.#fuzzed = null;
     this.#result.replaceChildren();
   }
@@ -66,7 +66,7 @@ export class FuzzView {
       case "fuzzed":
         return this.#show(report);
       case "broken":
-        return this.#end(`It ended: ${report.reason}`);
+        return this.#stop(`It ended: ${report.reason}`);
       default:
         return undefined;
     }
@@ -90,8 +90,13 @@ export class FuzzView {
     );
   }
 
+  /** Ends what runs. What has ended by itself leaves its worker, with the sandbox, for the next run. */
+  #stop(text) {
+    this.#runner.stop();
+    this.#end(text);
+  }
+
   #end(text) {
-    if (this.#isRunning) this.#runner.stop();
     this.#isRunning = false;
     this.#button.textContent = `Run ${grouped(COUNT)} payloads`;
     this.#say(text);
