@@ -8,13 +8,14 @@ export const EXAMPLES_MAX = 1024;
 
 /**
  * Runs messages, each with `payload`, `port` and `timeMs`, and fields for the encoder, or null. Each example has `input`,
- * and the `output` as JSON or the `outcome` in place of one; `cut` is how many messages are too many. Throws a `Failure` if
- * the sources cannot be loaded.
+ * and the `output` as JSON or the `outcome` in place of one; `cut` is how many messages are too many. `progress` is called
+ * before each. Throws a `Failure` if the sources cannot be loaded.
  */
-export function examplesOf(sandbox, sources, messages, downlink) {
+export function examplesOf(sandbox, sources, messages, downlink, progress = () => {}) {
   const functions = sandbox.load(sources);
   const run = (call) => stated(sandbox.call(functions, { entryPoint: "singleFunction", seed: SEED, extra: "", ...call }));
   const uplinks = messages.slice(0, EXAMPLES_MAX - 1).map(({ payload, port, timeMs }) => {
+    progress();
     const call = { singleFunction: "uplink", payload, port, timeMs: timeMs ?? DEFAULT_TIME_MS };
     return { payload: [...payload], port, timeMs, ...run(call) };
   });

@@ -11,8 +11,10 @@ onmessage = ({ data }) => {
     return;
   }
   const { id, sources, messages, downlink } = data;
+  // So that only a message that takes too long is ended, and not many that take long together.
+  const progress = () => postMessage({ id, kind: "running" });
   try {
-    postMessage({ id, kind: "examples", examples: examplesOf(sandbox, sources, messages, downlink) });
+    postMessage({ id, kind: "examples", examples: examplesOf(sandbox, sources, messages, downlink, progress) });
   } catch (error) {
     postMessage({ id, kind: "broken", reason: error instanceof Failure ? error.text : String(error) });
   }

@@ -30,6 +30,8 @@ export class ExamplesView {
     this.#runner ??= new Runner(this.#sandbox.guest, this.#sandbox.limits, (report) => this.#hear(report), "examples/worker.js");
     this.#wanted = { layout: this.#select.value, stem, dialect: sources.dialect };
     this.#say("Running…");
+    // Another layout does not wait for what runs.
+    this.#runner.stop();
     return this.#runner.ask({ sources, messages, downlink });
   }
 
