@@ -5,7 +5,7 @@ import { hexOf } from "../payload.js";
 /** More uplinks are not sent: each runs once for every network. */
 const UPLINKS_MAX = 8;
 
-/** The networks that this server judges for; null where there is no such server, as on a site of files. */
+/** The networks that this server judges for; null where there is no such server, as in the console and on a site of files. */
 export async function networks() {
   const response = await fetch("networks.json").catch(() => null);
   return response?.ok ? response.json().catch(() => null) : null;

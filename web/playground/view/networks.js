@@ -7,7 +7,7 @@ import { Tabs } from "./tabs.js";
 
 /** How long nothing must be typed before the server is asked again, in milliseconds. */
 const DELAY_MS = 500;
-const NO_SERVER = "These files have no server that judges codecs. Run `airlock playground` on your machine: it has this part.";
+const NO_SERVER = "Codecs are not judged here. Run `airlock playground` on your machine: its page has this part.";
 
 export class NetworksView {
   #details;
