@@ -151,7 +151,9 @@ function findingsView(findings, goTo) {
 
 function portedView({ text, diff, isSound, changes, obstacles, differences, examples, compared, agreed }, title, page) {
   const problems = [...obstacles, ...differences];
-  const proof = compared === 0 ? "Nothing was proved: no payload can be run for it." : `${grouped(agreed)} of ${counted(compared, "payload")} agree${compared < examples ? `, and ${examples - compared} say nothing about it` : ""}.`;
+  const others = examples - compared;
+  const rest = others > 0 ? `, and ${others} ${others === 1 ? "says" : "say"} nothing about it` : "";
+  const proof = compared === 0 ? "Nothing was proved: no payload can be run for it." : `${grouped(agreed)} of ${counted(compared, "payload")} ${agreed === 1 ? "agrees" : "agree"}${rest}.`;
   const use = element("button", { type: "button", class: "quiet", onclick: () => page.use(text) }, "Use this text");
   return [
     element("h3", {}, isSound ? "Ported" : `Not ready for ${title}`),
