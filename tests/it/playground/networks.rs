@@ -1,5 +1,6 @@
 //! What the page asks its server: on which networks a codec runs, and its text for another one.
 
+use fantoccini::key::Key;
 use reqwest::{Response, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -123,7 +124,7 @@ async fn networks_are_chosen_by_keyboard() {
     browser.click("#networks-details summary").await;
     shows(&browser, "network", "Runs on ChirpStack 4 up to 4.16").await;
     browser.tab_to("[role=tab]").await;
-    browser.press("\u{e014}").await;
+    browser.press(&Key::Right.to_string()).await;
     shows(&browser, "network", "ChirpStack from 4.17").await;
     let chosen = "return [document.activeElement.getAttribute('aria-selected'), document.querySelectorAll('[aria-selected=true][role=tab]').length];";
     assert_eq!(ask(&browser, chosen).await, json!(["true", 1]));
