@@ -126,7 +126,7 @@ async fn a_broker_that_does_not_answer_gets_no_more(rabbitmq: &RabbitMq) {
         arrived.push(consumer.next().await.number());
     }
     // The first was sent twice: once when the broker did not answer, and once when it had. A broker that finds the
-    // connection closed after the thaw may not read the first of them, or lose the confirmation of another one.
+    // connection closed after the thaw may fail to read the first of them, or to confirm another one.
     let mut once = arrived.clone();
     once.dedup();
     assert!(once == [1, 2, 3] && arrived.len() <= 4, "{arrived:?}");
