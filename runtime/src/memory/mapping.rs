@@ -49,6 +49,12 @@ struct Access {
     restore_count: u32,
 }
 
+impl Access {
+    fn changed_bytes(&self) -> usize {
+        self.changed.iter().map(Range::len).sum()
+    }
+}
+
 // SAFETY: the value owns the address space, and `Instance` upholds who may touch its bytes (see above).
 unsafe impl Send for Mapping {}
 // SAFETY: as above; everything else is behind the lock.
@@ -131,7 +137,7 @@ impl Mapping {
 
     /// The total size of the pages that differed from the image at the last scan.
     pub(crate) fn changed_bytes(&self) -> usize {
-        self.lock().changed.iter().map(Range::len).sum()
+        self.lock().changed_bytes()
     }
 
     /// Writes one byte, as a guest would. Must not be called while a guest runs.
@@ -175,8 +181,7 @@ impl Mapping {
         Ok(())
     }
 
-    fn shrink(&self, bytes: usize) -> io::Result<()> {
-        let mut access = self.lock();
+    fn shrink(&self, access: &mut Access, bytes: usize) -> io::Result<()> {
         if access.open_bytes > bytes {
             self.make_inaccessible(bytes..access.open_bytes)?;
             access.open_bytes = bytes;

@@ -19,8 +19,11 @@ const RESIDENT_BYTES_MAX: usize = 1 << 20;
 const IDLE_MAX: u8 = 64;
 /// Idle pages are dropped at least this many at a time.
 const IDLE_PAGES_MIN: usize = 8;
-/// With one function set, idle pages are counted once in this many messages.
-const COUNT_IDLE_EVERY: u32 = 8;
+/// With one function set, pages are compared once in this many messages, and otherwise only copied: that is faster than
+/// finding where they differ.
+const COMPARE_EVERY: u32 = 32;
+/// Restores that such a comparison counts for, so that an idle page is dropped after 512 messages.
+const COMPARE_COUNTS: u8 = 4;
 
 /// The contents of a memory before a message.
 #[derive(Clone, Copy)]
@@ -54,54 +57,50 @@ impl Mapping {
         scanner: Option<&Scanner>,
         no_faults: bool,
     ) -> io::Result<()> {
-        self.shrink(baseline.len)?;
+        let mut access = self.lock();
+        self.shrink(&mut access, baseline.len)?;
         match (reset, scanner) {
             (Reset::PageScan, Some(scanner)) => {
-                if !no_faults || self.lock().is_scan_stale {
-                    self.scan(baseline.len, scanner)?;
+                if !no_faults || access.is_scan_stale {
+                    self.scan(&mut access, baseline.len, scanner)?;
                 }
-                self.write_back(baseline)
+                self.write_back(&mut access, baseline)
             }
             (Reset::PageScan | Reset::Remap, _) if baseline.image.file().is_some() => {
-                self.drop_all(baseline.len)?;
-                self.apply_module(baseline)
+                self.drop_all(&mut access, baseline.len)?;
+                self.apply_module(&access, baseline)
             }
             _ => {
+                drop(access);
                 self.map_image(baseline.image, baseline.len)?;
-                self.apply_module(baseline)
+                self.apply_module(&self.lock(), baseline)
             }
         }
     }
 
-    fn scan(&self, len: usize, scanner: &Scanner) -> io::Result<()> {
+    fn scan(&self, access: &mut Access, len: usize, scanner: &Scanner) -> io::Result<()> {
         let base = self.base.as_ptr() as usize;
-        let mut access = self.lock();
         access.changed.clear();
         access.is_scan_stale = false;
         scanner.changed(base..base + len, |run| access.changed.push(run.start - base..run.end - base))
     }
 
     /// Copies back every page that may differ and applies the module.
-    fn write_back(&self, baseline: &Baseline<'_>) -> io::Result<()> {
-        let counts_idle = {
-            let mut access = self.lock();
-            access.restore_count = access.restore_count.wrapping_add(1);
-            baseline.module.is_some() || access.restore_count.is_multiple_of(COUNT_IDLE_EVERY)
-        };
-        if self.changed_bytes() > RESIDENT_BYTES_MAX + baseline.module_bytes() {
-            self.drop_all(baseline.len)?;
-            self.apply_module(baseline)
-        } else if counts_idle {
-            self.merge(baseline)?;
-            self.drop_idle(baseline.len)
+    fn write_back(&self, access: &mut Access, baseline: &Baseline<'_>) -> io::Result<()> {
+        access.restore_count = access.restore_count.wrapping_add(1);
+        if access.changed_bytes() > RESIDENT_BYTES_MAX + baseline.module_bytes() {
+            self.drop_all(access, baseline.len)?;
+            self.apply_module(access, baseline)
+        } else if baseline.module.is_some() || access.restore_count.is_multiple_of(COMPARE_EVERY) {
+            self.merge(access, baseline)?;
+            self.drop_idle(access, baseline.len)
         } else {
-            self.copy_back(baseline.image)
+            self.copy_back(access, baseline.image)
         }
     }
 
     /// The fast path, without a module.
-    fn copy_back(&self, image: &Image) -> io::Result<()> {
-        let access = self.lock();
+    fn copy_back(&self, access: &Access, image: &Image) -> io::Result<()> {
         for run in &access.changed {
             let Some(original) = image.get(run.clone()) else { return Err(io::ErrorKind::InvalidData.into()) };
             // SAFETY: as long as the image, this memory is accessible, and no guest runs on it.
@@ -111,10 +110,10 @@ impl Mapping {
     }
 
     /// Restores the changed pages and those of the module, and counts idle pages.
-    fn merge(&self, baseline: &Baseline<'_>) -> io::Result<()> {
-        let mut access = self.lock();
-        let Access { changed, idle, open_bytes, .. } = &mut *access;
+    fn merge(&self, access: &mut Access, baseline: &Baseline<'_>) -> io::Result<()> {
+        let Access { changed, idle, open_bytes, .. } = access;
         idle.resize(baseline.len / PAGE_BYTES, 0);
+        let step = if baseline.module.is_some() { 1 } else { COMPARE_COUNTS };
         let mut module_pages = baseline.module_pages().peekable();
         for start in changed.iter().flat_map(|run| run.clone().step_by(PAGE_BYTES)) {
             while let Some(page) = module_pages.next_if(|page| page.start < start) {
@@ -128,7 +127,7 @@ impl Mapping {
             }
             let (page, original) = (self.page(start, *open_bytes)?, baseline.image.page(start));
             if *page == *original {
-                *idle = idle.saturating_add(1);
+                *idle = idle.saturating_add(step);
             } else {
                 *page = *original;
                 *idle = 0;
@@ -138,8 +137,7 @@ impl Mapping {
     }
 
     /// Applies the module to a memory that equals the image.
-    fn apply_module(&self, baseline: &Baseline<'_>) -> io::Result<()> {
-        let access = self.lock();
+    fn apply_module(&self, access: &Access, baseline: &Baseline<'_>) -> io::Result<()> {
         baseline.module_pages().try_for_each(|page| self.restore_page(&page, baseline.image, access.open_bytes))
     }
 
@@ -162,8 +160,7 @@ impl Mapping {
     }
 
     /// Drops the pages that have not changed for a while.
-    fn drop_idle(&self, len: usize) -> io::Result<()> {
-        let mut access = self.lock();
+    fn drop_idle(&self, access: &mut Access, len: usize) -> io::Result<()> {
         let count = access.idle.iter().filter(|idle| **idle >= IDLE_MAX).count();
         // With larger system pages, this would drop neighbouring pages too.
         if count < IDLE_PAGES_MIN || rustix::param::page_size() != PAGE_BYTES {
@@ -182,8 +179,7 @@ impl Mapping {
     }
 
     /// Drops all private pages, which brings back the mapped file.
-    fn drop_all(&self, len: usize) -> io::Result<()> {
-        let mut access = self.lock();
+    fn drop_all(&self, access: &mut Access, len: usize) -> io::Result<()> {
         access.changed.clear();
         access.idle.clear();
         // From here on, only a new scan can tell what has changed.
