@@ -1,5 +1,5 @@
 //! The group of records that is written next, and who waits for it. It is written once somebody waits, so that what is
-//! recorded together needs one write and one sync.
+//! recorded together needs one write and one sync; without anybody who waits, soon.
 
 use std::{
     mem,
@@ -23,6 +23,8 @@ use crate::{
 
 /// Size of the records of a block, in bytes, from which the next one is begun.
 const BLOCK_BYTES: usize = 256 << 10;
+/// Time that records wait for more if nobody waits for them. A sync takes as long as some downlinks.
+const UNAWAITED_MAX: Duration = Duration::from_millis(50);
 
 /// Takes records, and hands them to the thread that writes.
 pub(crate) struct Queue {
@@ -40,8 +42,10 @@ pub(crate) struct Queue {
 /// Progress of a group: those who wait for it share it with the thread that writes.
 #[derive(Default)]
 struct Progress {
-    /// True once somebody waits for the group, or nobody will.
+    /// True once somebody waits for the group, or it has waited for long enough.
     is_due: AtomicBool,
+    /// True once nobody waits for a record of the group.
+    is_unawaited: AtomicBool,
     /// Result of writing the group; none before that.
     result: watch::Sender<Option<Result<(), Loss>>>,
 }
@@ -127,7 +131,7 @@ impl Queue {
             let progress = (state.next.records > 0).then(|| Arc::clone(&state.next.progress));
             drop(state);
             // There is room once they are written.
-            progress.inspect(|progress| self.write_soon(progress));
+            progress.inspect(|progress| self.write_now(progress));
             return Err(refused);
         }
         let id = state.numbers.next(now);
@@ -136,14 +140,25 @@ impl Queue {
         let (progress, is_large) = (Arc::clone(&state.next.progress), state.next.bytes >= BLOCK_BYTES);
         drop(state);
         if is_large {
-            self.write_soon(&progress);
+            self.write_now(&progress);
         }
         Ok(Pending { id, progress, queue: Arc::clone(self) })
     }
 
     /// Has the group with this progress written, if it is not written yet. It must have a record.
+    fn write_now(&self, progress: &Progress) {
+        self.set(&progress.is_due);
+    }
+
+    /// The same, but others may join it for a while.
     fn write_soon(&self, progress: &Progress) {
-        if !progress.is_due.swap(true, Ordering::AcqRel) {
+        if !progress.is_due.load(Ordering::Acquire) {
+            self.set(&progress.is_unawaited);
+        }
+    }
+
+    fn set(&self, flag: &AtomicBool) {
+        if !flag.swap(true, Ordering::AcqRel) {
             // With the lock, the thread that writes either sees it or waits already.
             drop(self.state());
             self.changed.notify_one();
@@ -157,11 +172,24 @@ impl Queue {
             if state.is_closed {
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.wait_for_change(state);
         }
         let group = mem::take(&mut state.next);
         state.writing = group.bytes;
         Some(group)
+    }
+
+    /// Waits until a record or a flag may have changed. Records for which nobody waits are due if nothing does.
+    fn wait_for_change<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        if !state.next.progress.is_unawaited.load(Ordering::Acquire) {
+            return self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let waited = self.changed.wait_timeout(state, UNAWAITED_MAX);
+        let (state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        if timeout.timed_out() {
+            state.next.progress.is_due.store(true, Ordering::Release);
+        }
+        state
     }
 
     /// Tells the futures that wait for a group the result of writing it.
@@ -202,7 +230,7 @@ impl Pending {
         if let Some(result) = known {
             return self.kept(result);
         }
-        self.queue.write_soon(&self.progress);
+        self.queue.write_now(&self.progress);
         // Once the disk is known to be slow, messages pass without each waiting for it.
         if self.queue.is_slow.load(Ordering::Relaxed) {
             return self.slow();
@@ -268,7 +296,7 @@ mod tests {
         assert_eq!(group.records, 2);
         queue.done(group, Ok(()));
         let pending = push(&queue).ok().unwrap();
-        queue.write_soon(&pending.progress);
+        queue.write_now(&pending.progress);
         queue.done(queue.take().unwrap(), Ok(()));
         assert!(pending.wait().await.is_ok());
         assert_eq!(queue.losses.count(Loss::Slow), 2);
@@ -314,7 +342,7 @@ mod tests {
             move || iter::from_fn(|| queue.take()).try_for_each(|group| send.send(group))
         });
         let first = push(&queue).ok().unwrap();
-        first.queue.write_soon(&first.progress);
+        first.queue.write_now(&first.progress);
         let group = taken.recv().unwrap();
         // The group that is written fills the queue, and the next one is empty.
         assert_eq!(push(&queue).err(), Some(Loss::Queue));
