@@ -5,6 +5,7 @@ mod benchmark;
 mod certificates;
 mod clock;
 mod connection;
+mod log;
 mod patience;
 mod program;
 mod random;
@@ -19,6 +20,7 @@ pub use self::{
     certificates::Certificates,
     clock::ManualClock,
     connection::{MqttClient, MqttMessage, Proxy},
+    log::{Log, Logging},
     patience::{PATIENCE, soon},
     program::{
         KafkaMock, Mosquitto, Node, ObjectServer, Postgres, Python, RABBITMQ_MESSAGE_BYTES_MAX, RabbitMq, RedisCluster,

@@ -1,15 +1,11 @@
 //! Clients may connect, subscribe and publish by their rights, and none sees another application's messages.
 
-use std::{
-    io::{self, Write},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::time::Duration;
 
 use mqtt::BrokerSettings;
 use mqtt5_protocol::QoS;
-use tracing::{Dispatch, subscriber::DefaultGuard};
-use tracing_subscriber::filter::LevelFilter;
+use testing::Log;
+use tracing::Level;
 
 use crate::harness::{
     APPS, Harness, READ, publish_up,
@@ -368,40 +364,9 @@ async fn a_session_that_outlives_its_connection_needs_a_client_identifier() {
     }
 }
 
-/// A log that a test reads.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    /// Keeps what this thread logs from now on, on this level and above.
-    fn start(level: LevelFilter) -> (Self, (DefaultGuard, Dispatch)) {
-        // With a single subscriber, `tracing` asks only the thread that logs an event first whether anybody wants it.
-        let second = Dispatch::new(tracing_subscriber::registry());
-        let log = Self::default();
-        let writer = log.clone();
-        let lines =
-            tracing_subscriber::fmt().with_max_level(level).with_ansi(false).with_writer(move || writer.clone());
-        (log, (tracing::subscriber::set_default(lines.finish()), second))
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn credentials_are_not_logged_on_any_level() {
-    let (log, _logging) = Log::start(LevelFilter::TRACE);
+    let (log, _logging) = Log::start(Level::TRACE);
     let harness = Harness::start().await;
     let address = harness.broker.address();
     harness.authenticator.grant("app-one", "account.canary1", &[READ]);
@@ -426,7 +391,7 @@ async fn credentials_are_not_logged_on_any_level() {
 /// Anybody could fill the log otherwise.
 #[tokio::test]
 async fn strangers_cannot_write_into_the_log() {
-    let (log, _logging) = Log::start(LevelFilter::INFO);
+    let (log, _logging) = Log::start(Level::INFO);
     let harness = Harness::start().await;
     let address = harness.broker.address();
     for version in ALL_VERSIONS {

@@ -1,10 +1,6 @@
-//! Outputs on a store in memory, as a process has them, and what they log.
+//! Outputs on a store in memory, as a process has them.
 
-use std::{
-    io,
-    sync::{Arc, LazyLock, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use outputs::{
     AmqpSettings, Environment, EveryGrant, Message, OperatorOutputs, OperatorSettings, Outputs, RedisSettings, Settings,
@@ -16,16 +12,7 @@ use server::{
     system::{OsRandom, SystemClock},
 };
 use store::{Embedded, Key, Store, StoreClock, Tag};
-use tokio::time::timeout;
-use tracing::{
-    Dispatch, Level,
-    subscriber::{DefaultGuard, NoSubscriber, set_default},
-};
 use types::{AppId, Clock, Random};
-
-/// Keeps `tracing` from asking only the thread that comes first whether a line is logged, as it does while there is one
-/// subscriber.
-static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
 
 /// Maximum time to wait for anything.
 pub const WAIT_MAX: Duration = Duration::from_secs(180);
@@ -118,56 +105,4 @@ pub fn in_order(numbers: impl IntoIterator<Item = u64>) -> Vec<u64> {
         }
     }
     first
-}
-
-/// Captures the log of this thread.
-#[derive(Clone, Default)]
-pub struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    /// Logs until the guard is dropped.
-    pub fn started() -> (Self, DefaultGuard) {
-        Self::with(Level::INFO)
-    }
-
-    /// The same with details.
-    pub fn details() -> (Self, DefaultGuard) {
-        Self::with(Level::DEBUG)
-    }
-
-    fn with(level: Level) -> (Self, DefaultGuard) {
-        LazyLock::force(&OTHER);
-        let log = Self::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_max_level(level);
-        let subscriber = subscriber.with_writer(move || writer.clone()).finish();
-        (log, set_default(subscriber))
-    }
-
-    /// Waits for a line with this text, and returns everything that was logged.
-    pub async fn until(&self, text: &str) -> String {
-        let waiting = async {
-            while !self.text().contains(text) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        timeout(WAIT_MAX, waiting).await.unwrap_or_else(|_| panic!("no line with {text:?} in: {}", self.text()));
-        self.text()
-    }
-
-    /// Everything that was logged.
-    pub fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

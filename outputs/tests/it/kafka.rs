@@ -5,10 +5,11 @@ use std::{io::Write, path::Path, sync::Arc};
 use outputs::{KafkaCompression, KafkaMechanism, KafkaSettings, OperatorSettings, Outputs, Settings};
 use serde_json::{Value, json};
 use store::Store;
-use testing::{Certificates, KafkaMock};
+use testing::{Certificates, KafkaMock, Log};
 use tokio::time::timeout;
+use tracing::Level;
 
-use crate::harness::{Log, WAIT_MAX, app_id, in_order, publish, publish_numbers, start_with, store};
+use crate::harness::{WAIT_MAX, app_id, in_order, publish, publish_numbers, start_with, store};
 
 /// Codes of the protocol.
 const MESSAGE_TOO_LARGE: i16 = 10;
@@ -140,7 +141,7 @@ async fn a_cluster_that_does_not_answer_is_left() {
     let outputs = start(&store(), settings(&cluster));
     publish_numbers(&outputs, &app_id("my-app"), "dev-1", [0]).await;
     next(&mut cluster).await;
-    let (log, _logging) = Log::started();
+    let (log, _logging) = Log::start(Level::INFO);
     cluster.freeze();
     publish_numbers(&outputs, &app_id("my-app"), "dev-1", 1..50).await;
     log.until("no connection, so messages wait").await;
@@ -152,7 +153,7 @@ async fn a_cluster_that_does_not_answer_is_left() {
 #[tokio::test]
 async fn refusals_say_what_to_do_and_what_waits_arrives_later() {
     let Some(mut cluster) = cluster() else { return };
-    let (log, _logging) = Log::started();
+    let (log, _logging) = Log::start(Level::INFO);
     let outputs = start(&store(), KafkaSettings { topic: "later".to_owned(), ..settings(&cluster) });
     publish_numbers(&outputs, &app_id("my-app"), "dev-1", [7]).await;
     let line = log.until("create the topic").await;
@@ -169,7 +170,7 @@ async fn refusals_say_what_to_do_and_what_waits_arrives_later() {
 #[tokio::test]
 async fn only_a_message_that_is_too_large_alone_is_given_up() {
     let Some(mut cluster) = cluster() else { return };
-    let (log, _logging) = Log::started();
+    let (log, _logging) = Log::start(Level::INFO);
     let outputs = start(&store(), settings(&cluster));
     cluster.refuse(MESSAGE_TOO_LARGE);
     publish_numbers(&outputs, &app_id("my-app"), "dev-1", [1]).await;
@@ -212,7 +213,7 @@ async fn certificates_and_passwords_are_checked() {
         outputs.stop().await;
     }
     for (settings, advice) in [(wrong_password, "check `username`"), (wrong_authority, "check `ca_certificate`")] {
-        let (log, _logging) = Log::started();
+        let (log, _logging) = Log::start(Level::INFO);
         let outputs = start(&store(), settings);
         let logged = log.until(advice).await;
         assert!(!logged.contains("hush"), "{logged}");

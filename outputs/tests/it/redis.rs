@@ -5,10 +5,11 @@ use std::{io::Write, time::Duration};
 use outputs::{RedisSettings, Settings};
 use redis::{Connection, cmd};
 use serde_json::{Value, json};
-use testing::{Certificates, RedisProcess, RedisSentinels};
+use testing::{Certificates, Log, RedisProcess, RedisSentinels};
 use tokio::time::timeout;
+use tracing::Level;
 
-use crate::harness::{Log, WAIT_MAX, app_id, in_order, publish, publish_numbers, start, store};
+use crate::harness::{WAIT_MAX, app_id, in_order, publish, publish_numbers, start, store};
 
 fn settings(redis: &RedisProcess) -> RedisSettings {
     RedisSettings { url: redis.url(), ..RedisSettings::default() }
@@ -162,7 +163,7 @@ async fn certificates_are_checked() {
     publish_numbers(&outputs, &app_id("my-app"), "dev-1", [7]).await;
     entries(&redis, "airlock:my-app", 1).await;
     outputs.stop().await;
-    let (log, _logging) = Log::started();
+    let (log, _logging) = Log::start(Level::INFO);
     let outputs = start(&store(), &[], &[with(&other)], &Settings::default());
     log.until("no connection, so messages wait").await;
     outputs.stop().await;
@@ -171,7 +172,7 @@ async fn certificates_are_checked() {
 #[tokio::test]
 async fn refusals_say_what_to_do_and_what_waits_arrives_later() {
     let Some(redis) = RedisProcess::start() else { return };
-    let (log, _logging) = Log::started();
+    let (log, _logging) = Log::start(Level::INFO);
     let outputs = start(&store(), &[], &[settings(&redis)], &Settings::default());
     redis.call(&[b"SET", b"airlock:my-app", b"text"]);
     publish_numbers(&outputs, &app_id("my-app"), "dev-1", [7]).await;
@@ -181,7 +182,7 @@ async fn refusals_say_what_to_do_and_what_waits_arrives_later() {
     outputs.stop().await;
 
     redis.call(&[b"CONFIG", b"SET", b"requirepass", b"hush"]);
-    let (log, _logging) = Log::started();
+    let (log, _logging) = Log::start(Level::INFO);
     let outputs = start(&store(), &[], &[settings(&redis)], &Settings::default());
     let line = log.until("check `username` and `password_file`").await;
     assert!(line.contains("ERROR") && line.contains("output.redis main"), "{line}");

@@ -5,18 +5,19 @@ use std::time::Duration;
 use amqprs::FieldTable;
 use outputs::{AmqpSettings, Settings};
 use serde_json::json;
-use testing::{Certificates, RabbitMq};
+use testing::{Certificates, Log, RabbitMq};
 use tokio::{
     runtime::{Builder, Runtime},
     task::yield_now,
     time::sleep,
 };
+use tracing::Level;
 
 use super::{
     consumer::{Consumer, bind_queue, connect, declare_exchange},
     settings,
 };
-use crate::harness::{Log, app_id, count, in_order, publish_numbers, start, store};
+use crate::harness::{app_id, count, in_order, publish_numbers, start, store};
 
 /// A process of its own, as far as a kill is concerned.
 fn process() -> Runtime {
@@ -55,7 +56,7 @@ async fn everything_arrives_in_order(rabbitmq: &mut RabbitMq) {
     process.shutdown_background();
     drop(outputs);
 
-    let (log, _logging) = Log::details();
+    let (log, _logging) = Log::start(Level::DEBUG);
     let outputs = start(&store, &[settings], &[], &Settings::default());
     while count(&store, &my_app, "queue/amqp/main/").await > 0 {
         yield_now().await;
@@ -84,7 +85,7 @@ async fn what_waits_is_bounded_while_the_broker_is_away(rabbitmq: &mut RabbitMq)
     drop(Consumer::bind(rabbitmq, "bounded", "#").await);
     let settings = settings(rabbitmq, "bounded");
     let small = Settings { queue_messages_max: 5, ..Settings::default() };
-    let (log, _logging) = Log::started();
+    let (log, _logging) = Log::start(Level::INFO);
     let outputs = start(&store(), &[settings], &[], &small);
     log.until("connected").await;
     rabbitmq.kill();
@@ -113,7 +114,7 @@ async fn a_broker_that_does_not_answer_gets_no_more(rabbitmq: &RabbitMq) {
         yield_now().await;
     }
     rabbitmq.freeze();
-    let (log, logging) = Log::details();
+    let (log, logging) = Log::start(Level::DEBUG);
     publish_numbers(&outputs, &my_app, "dev-1", 1..4).await;
     log.until("the broker did not confirm the message in time").await;
     log.until("the broker does not confirm in time, so messages wait").await;

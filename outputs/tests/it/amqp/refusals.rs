@@ -3,13 +3,14 @@
 use amqprs::{FieldTable, FieldValue};
 use outputs::{AmqpSettings, Settings};
 use serde_json::json;
-use testing::{RABBITMQ_MESSAGE_BYTES_MAX, RabbitMq};
+use testing::{Log, RABBITMQ_MESSAGE_BYTES_MAX, RabbitMq};
+use tracing::Level;
 
 use super::{
     consumer::{Consumer, bind_queue, connect, declare_exchange, delete_exchange, take_one},
     settings,
 };
-use crate::harness::{Log, app_id, count, publish, publish_numbers, start, store};
+use crate::harness::{app_id, count, publish, publish_numbers, start, store};
 
 pub async fn all(rabbitmq: &RabbitMq) {
     what_the_broker_never_takes_becomes_a_dead_letter(rabbitmq).await;
@@ -58,7 +59,7 @@ async fn a_deleted_exchange_is_declared_again(rabbitmq: &RabbitMq) {
     publish_numbers(&outputs, &app_id("my-app"), "dev-1", [0]).await;
     assert_eq!(consumer.next().await.number(), 0);
     let (_connection, channel) = connect(rabbitmq).await;
-    let (log, _logging) = Log::started();
+    let (log, _logging) = Log::start(Level::INFO);
     delete_exchange(&channel, "deleted").await;
     publish_numbers(&outputs, &app_id("my-app"), "dev-1", [1]).await;
     log.until("connected").await;
@@ -86,7 +87,7 @@ async fn wrong_settings_are_named(rabbitmq: &RabbitMq) {
 
 /// Asserts that the log says what is wrong with settings.
 pub async fn is_reported(wrong: AmqpSettings, advice: &str) {
-    let (log, _logging) = Log::started();
+    let (log, _logging) = Log::start(Level::INFO);
     let outputs = start(&store(), &[wrong], &[], &Settings::default());
     let line = log.until(advice).await;
     assert!(line.contains("ERROR") && line.contains("output.amqp main"), "{line}");

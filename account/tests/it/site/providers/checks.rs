@@ -1,14 +1,11 @@
 //! What a provider sends is checked, and a provider that is away keeps nobody out.
 
-use std::{
-    io::{self, Write},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use airlock_account::Settings;
 use serde_json::json;
-use tracing::{Dispatch, subscriber::DefaultGuard};
+use testing::Log;
+use tracing::Level;
 
 use super::{
     BEGIN, alice, come_back, go, path,
@@ -19,36 +16,6 @@ use crate::{
     service::{PASSWORD, Service},
     site::Browser,
 };
-
-/// The warnings that this thread logs.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn start() -> (Self, (DefaultGuard, Dispatch)) {
-        // With a single subscriber, `tracing` asks only the thread that logs an event first whether anybody wants it.
-        let second = Dispatch::new(tracing_subscriber::registry());
-        let log = Self::default();
-        let writer = log.clone();
-        let lines = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_ansi(false);
-        let lines = lines.with_writer(move || writer.clone()).finish();
-        (log, (tracing::subscriber::set_default(lines), second))
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 #[tokio::test]
 async fn a_token_that_fails_a_check_logs_nobody_in() {
@@ -233,7 +200,7 @@ async fn those_who_wait_for_a_call_that_fails_slowly_share_its_failure() {
 
 #[tokio::test]
 async fn what_the_operator_can_mend_is_logged_once() {
-    let (log, _logging) = Log::start();
+    let (log, _logging) = Log::start(Level::WARN);
     let provider = StandIn::start().await;
     let service = Service::start_with(provider.settings(true)).await;
     tracing::callsite::rebuild_interest_cache();
