@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bridge::{Environment, Error, Network, Observation, Route, Running};
 use chirpstack::{ChirpStackNetwork, ChirpStackSettings, ChirpStackShadow};
+use client::without_credentials;
 use sha2::{Digest as _, Sha256};
 use things_stack::{ThingsStackNetwork, ThingsStackSettings, ThingsStackShadow, WebhookListener};
 
@@ -91,8 +92,7 @@ impl NetworkSettings {
             Named::ThingsStack(settings) => ("things-stack", settings.api.url.as_str(), ""),
         };
         // A URL with a password is refused later; by then the directory is there.
-        let url = url.rsplit_once('@').map_or(url, |(_, address)| address);
-        Ok(format!("{network}-{}", file_name(&format!("{url}{prefix}"))))
+        Ok(format!("{network}-{}", file_name(&format!("{}{prefix}", without_credentials(url)))))
     }
 
     /// Describes the network for its operators.

@@ -18,6 +18,7 @@ pub use self::{collaborators::WithCollaborators, pkce::CodeVerifier, tokens::Aut
 use crate::{
     Error, Result, Trust,
     transport::http::{Http, Identity},
+    without_credentials,
 };
 
 const ADDRESS_FORM: &str = "http(s)://host(:port)";
@@ -62,9 +63,7 @@ impl AccountClient {
 
     /// Creates a client that trusts other certificates.
     pub fn with_trust(base_url: &str, trust: &Trust) -> Result<Self> {
-        // Do not show credentials before the @.
-        let shown = base_url.rsplit('@').next().unwrap_or_default();
-        let invalid = || Error::Address { address: shown.to_owned(), expected: ADDRESS_FORM };
+        let invalid = || Error::Address { address: without_credentials(base_url).to_owned(), expected: ADDRESS_FORM };
         let mut base: Url = base_url.trim().parse().map_err(|_| invalid())?;
         if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
             return Err(invalid());

@@ -13,6 +13,7 @@ use crate::{
     Error, Result, Trust,
     account::{AuthorizationCode, CodeVerifier},
     transport::http::Http,
+    without_credentials,
 };
 
 const SERVICE: &str = "login provider";
@@ -89,9 +90,7 @@ pub struct ProviderTokens {
 impl OpenIdClient {
     /// Creates a client for the provider with this issuer, which is also its address.
     pub fn new(issuer: &str) -> Result<Self> {
-        // A password in it is not shown.
-        let address = issuer.rsplit_once('@').map_or(issuer, |(_, address)| address);
-        let invalid = || Error::Address { address: address.to_owned(), expected: ISSUER_FORM };
+        let invalid = || Error::Address { address: without_credentials(issuer).to_owned(), expected: ISSUER_FORM };
         let base: Url = issuer.parse().map_err(|_| invalid())?;
         let is_plain = base.query().is_none() && base.fragment().is_none() && base.username().is_empty();
         let is_https = base.scheme() == "https";

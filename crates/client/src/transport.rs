@@ -9,3 +9,8 @@ pub use self::{
     http::COMPONENT_HEADER,
     trust::{ClientIdentity, Trust},
 };
+
+/// The part of a URL after its credentials, for people and files. It needs no valid URL.
+pub fn without_credentials(url: &str) -> &str {
+    url.rsplit_once('@').map_or(url, |(_, address)| address)
+}

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use types::Secret;
 
-use crate::{Error, Result, Trust, transport::http::Http};
+use crate::{Error, Result, Trust, transport::http::Http, without_credentials};
 
 const SERVICE: &str = "API of The Things Stack";
 /// The most that the API allows.
@@ -156,9 +156,7 @@ impl ThingsStackClient {
     /// Creates a client for a URL such as `https://eu1.cloud.thethings.network`; `trust` matters for `https` only.
     pub fn new(url: &str, trust: &Trust) -> Result<Self> {
         let expected = "http(s)://host(:port)";
-        // A password in it is not shown.
-        let address = url.rsplit_once('@').map_or(url, |(_, address)| address);
-        let invalid = || Error::Address { address: address.to_owned(), expected };
+        let invalid = || Error::Address { address: without_credentials(url).to_owned(), expected };
         let base = Url::parse(url).map_err(|_| invalid())?;
         let is_origin = base.path() == "/" && base.query().is_none() && base.username().is_empty();
         if !is_origin || !matches!(base.scheme(), "http" | "https") || base.password().is_some() {
