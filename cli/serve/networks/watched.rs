@@ -1,8 +1,9 @@
 //! A network as its operators see it, and its metrics.
 
-use std::{fmt::Write, sync::Arc};
+use std::sync::Arc;
 
 use bridge::{Network, NetworkState};
+use server::telemetry::{Exposition, MetricKind};
 
 use super::route::WatchedRoute;
 
@@ -36,59 +37,59 @@ pub(in crate::serve) struct NetworkDescription {
 /// A metric of each network.
 struct Metric {
     name: &'static str,
-    kind: &'static str,
+    kind: MetricKind,
     help: &'static str,
-    /// The values, each with its further labels.
-    values: fn(&NetworkState) -> Vec<(&'static str, f64)>,
+    /// The values, each with the result that it counts.
+    values: fn(&NetworkState) -> Vec<(Option<&'static str>, f64)>,
 }
 
 const METRICS: [Metric; 5] = [
     Metric {
         name: CONNECTED,
-        kind: "gauge",
+        kind: MetricKind::Gauge,
         help: "Share of the connections to a network that are made; none for one that only sends webhooks",
         values: |state| {
             let made = state.connections.iter().filter(|(_, connection)| connection.is_connected).count();
             let all = state.connections.len();
-            if all == 0 { Vec::new() } else { vec![("", made as f64 / all as f64)] }
+            if all == 0 { Vec::new() } else { vec![(None, made as f64 / all as f64)] }
         },
     },
     Metric {
         name: EVENTS,
-        kind: "counter",
+        kind: MetricKind::Counter,
         help: "Events of a network by result: taken, duplicate, ignored, malformed, refused or foreign",
         values: |state| {
             let traffic = &state.traffic;
             vec![
-                (",result=\"taken\"", traffic.taken as f64),
-                (",result=\"duplicate\"", traffic.repeated as f64),
-                (",result=\"ignored\"", traffic.ignored as f64),
-                (",result=\"malformed\"", traffic.malformed as f64),
-                (",result=\"refused\"", traffic.refused as f64),
-                (",result=\"foreign\"", traffic.foreign as f64),
+                (Some("taken"), traffic.taken as f64),
+                (Some("duplicate"), traffic.repeated as f64),
+                (Some("ignored"), traffic.ignored as f64),
+                (Some("malformed"), traffic.malformed as f64),
+                (Some("refused"), traffic.refused as f64),
+                (Some("foreign"), traffic.foreign as f64),
             ]
         },
     },
     Metric {
         name: DOWNLINKS,
-        kind: "counter",
+        kind: MetricKind::Counter,
         help: "Attempts to send a downlink to a network by result: taken or refused",
         values: |state| {
             let traffic = &state.traffic;
-            vec![(",result=\"taken\"", traffic.sent as f64), (",result=\"refused\"", traffic.unsent as f64)]
+            vec![(Some("taken"), traffic.sent as f64), (Some("refused"), traffic.unsent as f64)]
         },
     },
     Metric {
         name: IN_PROGRESS,
-        kind: "gauge",
+        kind: MetricKind::Gauge,
         help: "Messages of a network that are not acknowledged yet",
-        values: |state| vec![("", state.in_progress as f64)],
+        values: |state| vec![(None, state.in_progress as f64)],
     },
     Metric {
         name: LAG,
-        kind: "gauge",
+        kind: MetricKind::Gauge,
         help: "Greatest time of the last five minutes from the reception of an event by its network until it was taken",
-        values: |state| state.traffic.lag.max.map(|lag| ("", lag.as_secs_f64())).into_iter().collect(),
+        values: |state| state.traffic.lag.max.map(|lag| (None, lag.as_secs_f64())).into_iter().collect(),
     },
 ];
 
@@ -99,20 +100,18 @@ pub(super) fn render(networks: &[WatchedNetwork]) -> String {
 }
 
 fn render_states(states: &[(&str, NetworkState)]) -> String {
-    let mut text = String::new();
+    let mut text = Exposition::default();
     for Metric { name, kind, help, values } in METRICS {
-        let mut samples = String::new();
-        for (network, state) in states {
-            for (labels, value) in values(state) {
-                // Writing to a string cannot fail.
-                _ = writeln!(samples, "{name}{{network=\"{network}\"{labels}}} {value}");
-            }
-        }
-        if !samples.is_empty() {
-            _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{samples}");
-        }
+        let samples = states.iter().flat_map(|(network, state)| {
+            values(state).into_iter().map(move |(result, value)| (labels(network, result), value))
+        });
+        text.add((kind, name), help, samples);
     }
-    text
+    text.into_text()
+}
+
+fn labels<'a>(network: &'a str, result: Option<&'a str>) -> Vec<(&'a str, &'a str)> {
+    [("network", network)].into_iter().chain(result.map(|result| ("result", result))).collect()
 }
 
 #[cfg(test)]

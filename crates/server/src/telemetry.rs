@@ -1,5 +1,6 @@
 //! Logs, metrics and health of the process.
 
+mod exposition;
 mod health;
 mod logs;
 mod metrics;
@@ -20,6 +21,7 @@ use types::Kind;
 
 use crate::{error::status, rate_limit::RateLimit};
 
+pub use self::exposition::{Exposition, MetricKind};
 pub use self::health::{Health, Report};
 pub use self::logs::{LogFormat, start_logs};
 pub use self::metrics::{Metrics, MetricsSource};

@@ -2,10 +2,13 @@
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
-    fmt::Write,
     time::Duration,
 };
 
+use server::telemetry::{
+    Exposition,
+    MetricKind::{Counter, Gauge},
+};
 use types::{AppId, Timestamp};
 
 use crate::metrics::counters::Counts;
@@ -88,24 +91,18 @@ impl Series {
     }
 
     fn write(&self) -> String {
-        let mut text = String::new();
-        let mut family = |name: &str, kind: &str, help: &str, value: fn(&Counts) -> u64| {
+        let mut text = Exposition::default();
+        let mut add = |kind, name, help, value: fn(&Counts) -> u64| {
             let own = self.own.iter().map(|(app_id, own)| (app_id.as_str(), own.counts));
             let other = Some((OTHER, self.other)).filter(|(_, counts)| !counts.is_zero());
-            let mut lines = own.chain(other).peekable();
-            if lines.peek().is_some() {
-                // Writing to a string cannot fail.
-                _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-            }
-            for (application, counts) in lines {
-                _ = writeln!(text, "{name}{{application=\"{application}\"}} {}", value(&counts));
-            }
+            let samples = own.chain(other).map(|(app_id, counts)| ([("application", app_id)], value(&counts)));
+            text.add((kind, name), help, samples);
         };
-        family(CONNECTIONS, "gauge", "Connected MQTT clients, by application", |it| it.connections as u64);
-        family(QUEUED, "gauge", "Messages in memory that wait for MQTT clients, by application", |it| it.queued as u64);
-        family(DELIVERED, "counter", "Messages that were written to MQTT clients, by application", |it| it.delivered);
-        family(DROPPED, "counter", "Messages that MQTT clients did not get, by application", |it| it.dropped);
-        text
+        add(Gauge, CONNECTIONS, "Connected MQTT clients, by application", |it| it.connections as u64);
+        add(Gauge, QUEUED, "Messages in memory that wait for MQTT clients, by application", |it| it.queued as u64);
+        add(Counter, DELIVERED, "Messages that were written to MQTT clients, by application", |it| it.delivered);
+        add(Counter, DROPPED, "Messages that MQTT clients did not get, by application", |it| it.dropped);
+        text.into_text()
     }
 }
 

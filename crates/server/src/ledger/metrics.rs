@@ -1,10 +1,11 @@
 //! Metrics of budgets. No label names an owner.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::collections::BTreeMap;
 
 use metrics::{counter, describe_counter};
 
 use super::Resource;
+use crate::telemetry::{Exposition, MetricKind};
 
 const REFUSED: &str = "airlock_budget_refused_total";
 
@@ -36,16 +37,14 @@ pub(super) fn render(samples: impl Iterator<Item = Sample>) -> String {
         all.used = all.used.saturating_add(sample.used);
         all.nearest = all.nearest.max(sample.nearest);
     }
-    let mut text = String::new();
-    let mut gauge = |name: &str, help: &str, value: &dyn Fn(&Sample) -> f64| {
-        _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
-        for sample in merged.values() {
-            _ = writeln!(text, "{name}{{resource=\"{}\"}} {}", sample.resource.name(), value(sample));
-        }
+    let mut text = Exposition::default();
+    let mut gauge = |name, help, value: &dyn Fn(&Sample) -> f64| {
+        let samples = merged.values().map(|sample| ([("resource", sample.resource.name())], value(sample)));
+        text.add((MetricKind::Gauge, name), help, samples);
     };
     gauge("airlock_budget_total", "What all owners may use together, by resource", &|sample| sample.total as f64);
     gauge("airlock_budget_used", "What all owners use together, by resource", &|sample| sample.used as f64);
     let help = "The part of its share that the owner uses who is nearest to it, by resource";
     gauge("airlock_budget_nearest", help, &|sample| sample.nearest);
-    text
+    text.into_text()
 }

@@ -1,6 +1,8 @@
 //! Metrics of this process, from `/proc`, under the names that Prometheus' own clients use.
 
-use std::{fmt::Write, fs};
+use std::fs;
+
+use super::exposition::{Exposition, MetricKind};
 
 /// The kernel reports times to programs in this unit, whatever it uses itself.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -10,10 +12,12 @@ const SYSTEM_TICKS: usize = 12;
 const THREADS: usize = 17;
 const START_TICKS: usize = 19;
 
+const NO_LABELS: [(&str, &str); 0] = [];
+
 /// A gauge or counter; those that cannot be read are left out.
 struct Metric {
+    kind: MetricKind,
     name: &'static str,
-    kind: &'static str,
     help: &'static str,
     value: Option<f64>,
 }
@@ -22,23 +26,20 @@ struct Metric {
 ///
 /// The crate `metrics` counts whole numbers only, which would round processor time to seconds.
 pub(super) fn render() -> String {
-    let mut text = String::new();
-    for Metric { name, kind, help, value } in metrics() {
-        if let Some(value) = value {
-            // Writing to a string cannot fail.
-            _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
-        }
+    let mut text = Exposition::default();
+    for Metric { kind, name, help, value } in metrics() {
+        text.add((kind, name), help, value.map(|value| (NO_LABELS, value)));
     }
-    text
+    text.into_text()
 }
 
 fn metrics() -> [Metric; 6] {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let gauge = |name, help, value| Metric { name, kind: "gauge", help, value };
+    let gauge = |name, help, value| Metric { kind: MetricKind::Gauge, name, help, value };
     [
         Metric {
+            kind: MetricKind::Counter,
             name: "process_cpu_seconds_total",
-            kind: "counter",
             help: "Processor time of the process, in seconds",
             value: cpu_seconds(&stat),
         },
