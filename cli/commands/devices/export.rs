@@ -6,7 +6,7 @@ use anyhow::Context;
 use api::rest::handler::Device;
 use clap::Args;
 use client::handler::HandlerClient;
-use device_file::{without_keys, write_csv, write_json};
+use device_file::{remove_empty_keys, remove_keys, write_csv, write_json};
 use server::private_file::write_private;
 use types::AppId;
 
@@ -32,8 +32,12 @@ pub(super) async fn run(
     export: Export,
 ) -> anyhow::Result<()> {
     let mut devices = all(handler, app_id).await?;
-    let lorawan = devices.iter_mut().filter_map(|device| device.lorawan_device.as_mut());
-    lorawan.for_each(|lorawan| without_keys(lorawan, export.with_keys));
+    for lorawan in devices.iter_mut().filter_map(|device| device.lorawan_device.as_mut()) {
+        if !export.with_keys {
+            remove_keys(lorawan);
+        }
+        remove_empty_keys(lorawan);
+    }
     let Some(file) = export.file.as_ref().filter(|file| file.as_os_str() != "-") else {
         return write(&mut io::stdout().lock(), &devices, &export).context("cannot write to standard output");
     };

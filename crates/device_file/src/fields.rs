@@ -88,13 +88,18 @@ impl Cells {
     }
 }
 
-/// Removes the keys, and those that are empty anyway.
-pub fn without_keys(lorawan: &mut LorawanDevice, with_keys: bool) {
+/// Removes the keys of a device.
+pub fn remove_keys(lorawan: &mut LorawanDevice) {
+    (lorawan.app_key, lorawan.app_s_key, lorawan.nwk_s_key) = (None, None, None);
+}
+
+/// Removes keys and a device address that are zero: they mean that the device has none.
+pub fn remove_empty_keys(lorawan: &mut LorawanDevice) {
     let LorawanDevice { app_key, app_s_key, nwk_s_key, dev_addr, .. } = lorawan;
-    *app_key = app_key.take().filter(|key| with_keys && !key.is_zero());
-    *app_s_key = app_s_key.take().filter(|key| with_keys && !key.is_zero());
-    *nwk_s_key = nwk_s_key.take().filter(|key| with_keys && !key.is_zero());
-    *dev_addr = dev_addr.take().filter(|address| !address.is_zero());
+    app_key.take_if(|key| key.is_zero());
+    app_s_key.take_if(|key| key.is_zero());
+    nwk_s_key.take_if(|key| key.is_zero());
+    dev_addr.take_if(|address| address.is_zero());
 }
 
 fn set(device: &mut Device, lorawan: &mut LorawanDevice, name: &str, text: &str) -> Result<(), String> {
