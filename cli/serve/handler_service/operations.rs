@@ -42,10 +42,7 @@ pub(super) async fn operations(
     let sealer = context.sealer().await?;
     let applications = Applications::new(context.store.clone(), sealer.clone())
         .with_version_bounds(context.settings.handler.version_bounds);
-    let kept = applications.keep_limits(payloads.all_limits(), context.clock.now()).await;
-    kept.context("cannot store the limits of functions")?;
-    let limits = applications.all_limits().await.context("cannot read the limits of functions")?;
-    write_limits(history.clone(), limits);
+    store_limits(context, &applications, &payloads, &history).await?;
     let devices = Devices::new(context.store.clone(), sealer, context.clock.clone());
     let access =
         Access::new(authenticator, RateLimiter::new(context.store.clone(), context.settings.handler.rate_limits));
@@ -69,22 +66,22 @@ pub(super) async fn operations(
         outgoing,
         clock: context.clock.clone(),
     });
-    let kept = (context.settings.history.bytes_max > 0).then(|| history.clone());
-    Ok(Operations {
-        access,
+    let uplinks = Arc::new(Uplinks {
         applications: applications.clone(),
         devices: devices.clone(),
         payloads: payloads.clone(),
-        uplinks: Arc::new(Uplinks {
-            applications,
-            devices,
-            payloads,
-            output: plain,
-            history: kept,
-            shows_version: context.settings.output.functions_version,
-            trials: Default::default(),
-            runs: Arc::new(Runs::new(context.clock.clone()).with_owners(context.owners.clone())),
-        }),
+        output: plain,
+        history: (context.settings.history.bytes_max > 0).then(|| history.clone()),
+        shows_version: context.settings.output.functions_version,
+        trials: Default::default(),
+        runs: Arc::new(Runs::new(context.clock.clone()).with_owners(context.owners.clone())),
+    });
+    Ok(Operations {
+        access,
+        applications,
+        devices,
+        payloads,
+        uplinks,
         downlinks,
         joins,
         network_brokers,
@@ -100,6 +97,20 @@ pub(super) async fn operations(
         audit: context.audit.clone(),
         clock: context.clock.clone(),
     })
+}
+
+/// Stores the limits of functions, and all that are known beside the files of history.
+async fn store_limits(
+    context: &Context,
+    applications: &Applications,
+    payloads: &Payloads,
+    history: &Arc<History>,
+) -> anyhow::Result<()> {
+    let kept = applications.keep_limits(payloads.all_limits(), context.clock.now()).await;
+    kept.context("cannot store the limits of functions")?;
+    let limits = applications.all_limits().await.context("cannot read the limits of functions")?;
+    write_limits(history.clone(), limits);
+    Ok(())
 }
 
 /// Work that all handlers on the same store do one at a time.
