@@ -28,7 +28,7 @@ use self::{
 };
 use crate::{Error, Result};
 
-type Outcome<T> = std::result::Result<T, ProviderError>;
+type ProviderResult<T> = std::result::Result<T, ProviderError>;
 
 /// The providers of the settings.
 pub(crate) struct Providers(BTreeMap<ProviderName, Provider>);
@@ -91,7 +91,7 @@ impl Provider {
     }
 
     /// The address to which a browser goes for a login.
-    async fn authentication_url(&self, flow: &Flow, redirect_uri: &str) -> Outcome<String> {
+    async fn authentication_url(&self, flow: &Flow, redirect_uri: &str) -> ProviderResult<String> {
         let description = self.published.description(&self.settings.issuer).await?;
         let request = AuthenticationRequest {
             client_id: &self.settings.client_id,
@@ -105,7 +105,7 @@ impl Provider {
     }
 
     /// Redeems the code that a browser brought, and verifies who logged in.
-    async fn identify(&self, flow: &Flow, redirect_uri: String, code: Secret) -> Outcome<Person> {
+    async fn identify(&self, flow: &Flow, redirect_uri: String, code: Secret) -> ProviderResult<Person> {
         let description = self.published.description(&self.settings.issuer).await?;
         let verifier = Some(CodeVerifier::from_secret(flow.verifier.clone()));
         let code = AuthorizationCode { code, redirect_uri, verifier };
@@ -121,7 +121,7 @@ impl Provider {
     }
 
     /// The profile of a person: that of the ID token or, if it has no e-mail address, the one that the provider keeps.
-    async fn profile(&self, person: &Person) -> Outcome<Profile> {
+    async fn profile(&self, person: &Person) -> ProviderResult<Profile> {
         let Person { token, access_token: Some(access_token) } = person else {
             return Ok(person.token.profile.clone());
         };

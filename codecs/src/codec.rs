@@ -15,7 +15,7 @@ use types::{Random, Timestamp};
 use crate::{
     Error,
     cost::Cost,
-    message::{Input, Message, Outcome},
+    message::{CodecResult, Input, Message},
     metrics,
     name::CodecName,
 };
@@ -75,7 +75,7 @@ impl Codec {
         (message, batch): (&Message, Batch),
         now: Timestamp,
         random: &dyn Random,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<CodecResult, Error> {
         let result = match self.slot(batch).await {
             Ok(_slot) => self.run_uncounted(message, now, random).await,
             Err(error) => Err(error),
@@ -97,7 +97,12 @@ impl Codec {
         timeout(wait_max, self.slots.acquire()).await.ok().and_then(Result::ok).ok_or(Error::Busy)
     }
 
-    async fn run_uncounted(&self, message: &Message, now: Timestamp, random: &dyn Random) -> Result<Outcome, Error> {
+    async fn run_uncounted(
+        &self,
+        message: &Message,
+        now: Timestamp,
+        random: &dyn Random,
+    ) -> Result<CodecResult, Error> {
         let functions = self.functions(message.dialect).await?;
         let (entry_point, payload, slot_used, direction) = match &message.input {
             Input::Payload(bytes) => (EntryPoint::Uplink, bytes.clone(), Slot::Decoder, "decode"),
@@ -122,13 +127,13 @@ impl Codec {
         self.read(outcome)
     }
 
-    fn read(&self, outcome: CallOutcome) -> Result<Outcome, Error> {
+    fn read(&self, outcome: CallOutcome) -> Result<CodecResult, Error> {
         let cost = Cost::of(&outcome);
         let failure = match outcome.result {
             Ok(Value::Fields { json, normalized, valid }) => {
-                return Ok(Outcome::decoded(json, normalized, valid, outcome.warnings, cost));
+                return Ok(CodecResult::decoded(json, normalized, valid, outcome.warnings, cost));
             }
-            Ok(Value::Bytes { bytes, port }) => return Ok(Outcome::encoded(&bytes, port, outcome.warnings, cost)),
+            Ok(Value::Bytes { bytes, port }) => return Ok(CodecResult::encoded(&bytes, port, outcome.warnings, cost)),
             Ok(Value::Returned { .. }) => Failure::malformed_reply(Slot::Decoder),
             Err(failure) => failure,
         };

@@ -65,7 +65,7 @@ pub(crate) enum Input {
 /// What came of a message.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "Result")]
-pub(crate) struct Outcome {
+pub(crate) struct CodecResult {
     /// The decoded fields; null if the codec returned none. Absent after encoding.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
@@ -158,7 +158,7 @@ impl Message {
     }
 }
 
-impl Outcome {
+impl CodecResult {
     pub(crate) fn decoded(
         fields: Box<RawValue>,
         normalized: Option<Box<RawValue>>,

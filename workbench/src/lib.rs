@@ -41,7 +41,7 @@ pub use lint::{
 };
 pub use port::{Ported, port};
 pub use report::{
-    CodecReport, ExampleReport, Loaded, Mismatch, Outcome,
+    CodecReport, ExampleOutcome, ExampleReport, Loaded, Mismatch,
     cost::Cost,
     counted,
     coverage::{ScriptCoverage, TotalCoverage},

@@ -71,7 +71,7 @@ pub struct ExampleReport {
     pub call: String,
     /// Result of the comparison with what the example states.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: ExampleOutcome,
     /// Fuel used.
     pub fuel: u64,
     /// Time in the sandbox, in microseconds.
@@ -99,7 +99,7 @@ pub struct ExampleReport {
 /// Outcome of running an example.
 #[derive(Debug, Serialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
-pub enum Outcome {
+pub enum ExampleOutcome {
     /// It returned what was expected.
     Passed,
     /// Nothing was expected.
@@ -164,8 +164,8 @@ impl CodecReport {
             let mut report = ExampleReport::new(index + 1, example);
             let failure = "the codec cannot be loaded".to_owned();
             report.outcome = match example.excluded {
-                Some(excluded) => Outcome::Excluded { reason: excluded.name() },
-                None => Outcome::Failed(Mismatch::failure(example.expected.describe(), failure)),
+                Some(excluded) => ExampleOutcome::Excluded { reason: excluded.name() },
+                None => ExampleOutcome::Failed(Mismatch::failure(example.expected.describe(), failure)),
             };
             report
         });
@@ -194,7 +194,7 @@ impl ExampleReport {
             number,
             description: example.description.clone(),
             call: format!("{}, port {}, {}", kind_name(example.function), example.port, truncate(&input)),
-            outcome: Outcome::Passed,
+            outcome: ExampleOutcome::Passed,
             fuel: 0,
             microseconds: 0.0,
             tries_limit: matches!(example.expected, Expected::Timeout),
@@ -209,12 +209,12 @@ impl ExampleReport {
 
     /// Returns true if it did not return what was expected.
     pub fn has_failed(&self) -> bool {
-        matches!(self.outcome, Outcome::Failed(_))
+        matches!(self.outcome, ExampleOutcome::Failed(_))
     }
 
     /// Returns true if it was run, without meaning to exceed a limit.
     pub fn has_typical_cost(&self) -> bool {
-        !self.tries_limit && !matches!(self.outcome, Outcome::Excluded { .. })
+        !self.tries_limit && !matches!(self.outcome, ExampleOutcome::Excluded { .. })
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use types::{Secret, Timestamp};
 
-use super::{Outcome, error::ProviderError, profile::Profile};
+use super::{ProviderResult, error::ProviderError, profile::Profile};
 
 /// Signatures with a public key. With HMAC, everybody who knows the client's secret could sign.
 const ALGORITHMS: [Algorithm; 5] =
@@ -53,7 +53,7 @@ enum Audience {
 }
 
 /// The header, which names the key. Nothing is verified yet.
-pub(super) fn header(token: &Secret) -> Outcome<Header> {
+pub(super) fn header(token: &Secret) -> ProviderResult<Header> {
     let header = jsonwebtoken::decode_header(token.expose()).map_err(|_| ProviderError::Algorithm)?;
     // What is critical is not understood here.
     let is_accepted = ALGORITHMS.contains(&header.alg) && header.crit.is_none();
@@ -65,7 +65,7 @@ pub(super) fn verify(
     token: &Secret,
     (header, key): (&Header, &DecodingKey),
     expected: Expected<'_>,
-) -> Outcome<IdToken> {
+) -> ProviderResult<IdToken> {
     let mut rules = Validation::new(header.alg);
     // The library would check times by the machine's clock, not the given one.
     rules.required_spec_claims.clear();
@@ -79,7 +79,7 @@ pub(super) fn verify(
     Ok(IdToken { subject: claims.sub, profile })
 }
 
-fn check(claims: &Claims, expected: Expected<'_>) -> Outcome<()> {
+fn check(claims: &Claims, expected: Expected<'_>) -> ProviderResult<()> {
     let wrong = |claim, must| Err(ProviderError::Claim { claim, must });
     if claims.iss != expected.issuer {
         return wrong("iss", "must be the issuer of the settings");

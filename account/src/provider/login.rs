@@ -6,7 +6,7 @@ use server::ledger::Owner;
 use types::{Secret, Timestamp, UserId, Username};
 
 use super::{
-    Outcome, Person, Provider,
+    Person, Provider, ProviderResult,
     error::ProviderError,
     flow::{Departure, Flow, Purpose},
     settings::ProviderName,
@@ -149,7 +149,7 @@ impl Account {
         self.providers.iter().map(|provider| provider.settings.issuer.as_str()).collect()
     }
 
-    async fn identify(&self, provider: &Provider, returned: Returned<'_>) -> Outcome<(Flow, Person)> {
+    async fn identify(&self, provider: &Provider, returned: Returned<'_>) -> ProviderResult<(Flow, Person)> {
         let Returned { cookie, answer, .. } = returned;
         let flow = cookie.and_then(|cookie| self.open_flow(provider, cookie));
         let flow = flow.filter(|flow| flow.state == answer.state).ok_or(ProviderError::State)?;

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use types::{Clock, Timestamp};
 
 use super::{
-    Outcome,
+    ProviderResult,
     error::{ProviderError, shortened},
 };
 
@@ -43,13 +43,13 @@ impl Published {
     }
 
     /// The description, which must be that of this issuer.
-    pub(super) async fn description(&self, issuer: &str) -> Outcome<Arc<ProviderDescription>> {
+    pub(super) async fn description(&self, issuer: &str) -> ProviderResult<Arc<ProviderDescription>> {
         let mut known = self.known.lock().await;
         self.read_description(&mut known, issuer).await
     }
 
     /// The key that signed a token with this header.
-    pub(super) async fn key(&self, issuer: &str, header: &Header) -> Outcome<DecodingKey> {
+    pub(super) async fn key(&self, issuer: &str, header: &Header) -> ProviderResult<DecodingKey> {
         let mut known = self.known.lock().await;
         let now = self.clock.now();
         if let Some((keys, read)) = &known.keys {
@@ -68,7 +68,7 @@ impl Published {
         key.ok_or(ProviderError::UnknownKey)
     }
 
-    async fn read_description(&self, known: &mut Known, issuer: &str) -> Outcome<Arc<ProviderDescription>> {
+    async fn read_description(&self, known: &mut Known, issuer: &str) -> ProviderResult<Arc<ProviderDescription>> {
         if let Some((description, read)) = &known.description
             && is_within(LIFETIME, *read, self.clock.now())
         {
@@ -93,7 +93,7 @@ impl Published {
         known: &mut Known,
         what: &'static str,
         call: impl Future<Output = client::Result<T>>,
-    ) -> Outcome<T> {
+    ) -> ProviderResult<T> {
         if known.failed.is_some_and(|failed| is_within(PAUSE, failed, self.clock.now())) {
             return Err(ProviderError::Away);
         }

@@ -213,7 +213,7 @@ pub(crate) struct Run {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) message: Message,
+    pub(crate) message: MessageArgs,
     /// Read messages from standard input, a line of JSON each, and print a line for each result; several run at once
     #[arg(long)]
     pub(crate) stream: bool,
@@ -227,7 +227,7 @@ pub(crate) struct Run {
 
 /// One message, and what runs on it besides the function itself.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Message {
+pub(crate) struct MessageArgs {
     /// Payload to decode, in hexadecimal
     #[arg(long, value_name = "HEX")]
     pub(crate) hex: Option<HexBytes>,
@@ -268,7 +268,7 @@ pub(crate) struct Bench {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) message: Message,
+    pub(crate) message: MessageArgs,
     /// Measure only codecs whose id contains this text, as in vendor/model
     #[arg(long, value_name = "TEXT", conflicts_with = "input")]
     pub(crate) filter: Option<String>,
@@ -315,7 +315,7 @@ pub(crate) struct Profile {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) message: Message,
+    pub(crate) message: MessageArgs,
     /// Show all lines, not only those near one that ran
     #[arg(long, conflicts_with = "json")]
     pub(crate) all_lines: bool,

@@ -9,14 +9,14 @@ use types::Clock;
 use workbench::{BadInput, describe, is_stdin};
 
 use super::{
-    args::Message,
+    args::MessageArgs,
     values::{name, text, variables},
 };
 
 /// The seed of `Math.random`, but for records of our own.
 pub(super) const SEED: u64 = 1;
 
-pub(super) fn sources(file: &Path, message: &Message) -> anyhow::Result<Sources> {
+pub(super) fn sources(file: &Path, message: &MessageArgs) -> anyhow::Result<Sources> {
     let own = PathBuf::from(file);
     let files = [Some(&own), message.converter.as_ref(), message.validator.as_ref(), message.message.as_ref()];
     let files = files.into_iter().chain([message.variables.as_ref()]);
@@ -68,7 +68,7 @@ pub(super) fn load(engine: &Engine, sources: &Sources) -> anyhow::Result<runtime
     })
 }
 
-pub(super) fn call(message: &Message, clock: &dyn Clock) -> anyhow::Result<Call> {
+pub(super) fn call(message: &MessageArgs, clock: &dyn Clock) -> anyhow::Result<Call> {
     let given = message.hex.as_ref().or(message.base64.as_ref()).map(|bytes| bytes.0.clone());
     let uplink = match (&message.message, given) {
         (Some(file), _) => of_network(file)?,

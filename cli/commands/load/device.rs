@@ -38,7 +38,7 @@ pub(super) enum Arrival {
 
 /// Totals of the uplinks of one device.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct Totals {
     pub(super) sent: u64,
     pub(super) latencies: Vec<Duration>,
     pub(super) lost: u64,
@@ -56,59 +56,59 @@ pub(super) struct Outcome {
 }
 
 impl Simulated {
-    pub(super) async fn run(mut self) -> Outcome {
-        let (mut outcome, mut due, mut is_held_up) = (Outcome::default(), self.first, false);
+    pub(super) async fn run(mut self) -> Totals {
+        let (mut totals, mut due, mut is_held_up) = (Totals::default(), self.first, false);
         while due < self.end {
             tokio::select! {
                 () = sleep_until(due) => {}
                 () = self.stop.cancelled() => break,
             }
             if is_held_up {
-                outcome.held_up += 1;
+                totals.held_up += 1;
             } else {
-                outcome.delays.push(due.elapsed());
+                totals.delays.push(due.elapsed());
             }
             while let Ok(arrival) = self.arrivals.try_recv() {
-                outcome.unexpected(arrival);
+                totals.unexpected(arrival);
             }
-            self.send(&mut outcome).await;
+            self.send(&mut totals).await;
             let next = due + self.period;
             is_held_up = next < Instant::now();
             // What could not be sent in time is not made up for.
             due = next.max(Instant::now());
         }
         while let Ok(Some(arrival)) = timeout(LAST_WAIT, self.arrivals.recv()).await {
-            outcome.unexpected(arrival);
+            totals.unexpected(arrival);
         }
-        outcome
+        totals
     }
 
     /// Sends an uplink and waits until it is delivered.
-    async fn send(&mut self, outcome: &mut Outcome) {
+    async fn send(&mut self, totals: &mut Totals) {
         let sent = Instant::now();
         if let Err(error) = self.handler.simulate_uplink(self.uplink.clone()).await {
-            outcome.refused += 1;
-            outcome.refusal = Some(error.to_string());
+            totals.refused += 1;
+            totals.refusal = Some(error.to_string());
             return;
         }
-        outcome.sent += 1;
+        totals.sent += 1;
         let delivered = timeout(self.timeout, async {
             loop {
                 match self.arrivals.recv().await {
                     Some(Arrival::Uplink(arrived)) => return Some(arrived),
-                    Some(Arrival::Failure) => outcome.failures += 1,
+                    Some(Arrival::Failure) => totals.failures += 1,
                     None => return None,
                 }
             }
         });
         match delivered.await {
-            Ok(Some(arrived)) => outcome.latencies.push(arrived.duration_since(sent)),
-            _ => outcome.lost += 1,
+            Ok(Some(arrived)) => totals.latencies.push(arrived.duration_since(sent)),
+            _ => totals.lost += 1,
         }
     }
 }
 
-impl Outcome {
+impl Totals {
     /// A message while no uplink is on its way.
     fn unexpected(&mut self, arrival: Arrival) {
         match arrival {
@@ -128,11 +128,11 @@ mod tests {
 
     #[test]
     fn what_arrives_late_is_no_duplicate() {
-        let mut outcome = Outcome { sent: 3, lost: 1, ..Outcome::default() };
+        let mut totals = Totals { sent: 3, lost: 1, ..Totals::default() };
         let uplink = Arrival::Uplink(Instant::now());
         for arrival in [uplink, uplink, Arrival::Failure] {
-            outcome.unexpected(arrival);
+            totals.unexpected(arrival);
         }
-        assert_eq!((outcome.lost, outcome.late, outcome.duplicates, outcome.failures), (0, 1, 1, 1));
+        assert_eq!((totals.lost, totals.late, totals.duplicates, totals.failures), (0, 1, 1, 1));
     }
 }

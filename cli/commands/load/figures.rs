@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::device::Outcome;
+use super::device::Totals;
 use crate::output::{Cell, Record};
 
 /// Below this part of the rate, it was not reached.
@@ -20,7 +20,7 @@ pub(super) struct Target {
 
 pub(super) struct Figures {
     target: Target,
-    all: Outcome,
+    all: Totals,
     time: Duration,
     /// Messages that this program was too slow to receive.
     pub(super) missed: u64,
@@ -28,10 +28,10 @@ pub(super) struct Figures {
 
 impl Figures {
     pub(super) fn new(target: Target) -> Self {
-        Self { target, all: Outcome::default(), time: Duration::ZERO, missed: 0 }
+        Self { target, all: Totals::default(), time: Duration::ZERO, missed: 0 }
     }
 
-    pub(super) fn add(&mut self, device: Outcome) {
+    pub(super) fn add(&mut self, device: Totals) {
         let all = &mut self.all;
         all.sent += device.sent;
         all.lost += device.lost;
@@ -53,7 +53,7 @@ impl Figures {
     }
 
     pub(super) fn record(&self) -> Record {
-        let Outcome { sent, lost, late, duplicates, failures, refused, .. } = self.all;
+        let Totals { sent, lost, late, duplicates, failures, refused, .. } = self.all;
         let latency = |part| milliseconds(quantile(&self.all.latencies, part));
         Record::new([
             (("devices", "Devices"), number(self.target.devices.into())),
@@ -91,7 +91,7 @@ impl Figures {
 
     /// Returns the reason why the test failed; `None` if every uplink was accepted and delivered once.
     pub(super) fn verdict(&self) -> Option<String> {
-        let Outcome { lost, duplicates, refused, ref refusal, .. } = self.all;
+        let Totals { lost, duplicates, refused, ref refusal, .. } = self.all;
         if let Some(refusal) = refusal {
             return Some(format!("{refused} uplinks were refused, the last one with: {refusal}"));
         }
@@ -142,9 +142,9 @@ fn number(number: u64) -> Cell {
 mod tests {
     use super::*;
 
-    fn figures(outcome: Outcome, rate: u32) -> Figures {
+    fn figures(totals: Totals, rate: u32) -> Figures {
         let mut figures = Figures::new(Target { devices: 1, rate });
-        figures.add(outcome);
+        figures.add(totals);
         figures.end(Duration::from_secs(10));
         figures
     }
@@ -160,39 +160,39 @@ mod tests {
     #[test]
     fn the_histogram_has_every_uplink() {
         let latencies = [0, 3, 4, 12, 20_000].map(Duration::from_millis).to_vec();
-        let histogram = figures(Outcome { latencies, ..Outcome::default() }, 1).histogram();
+        let histogram = figures(Totals { latencies, ..Totals::default() }, 1).histogram();
         let counts: Vec<_> = histogram.iter().map(|(range, count)| (range.as_str(), *count)).collect();
         assert_eq!(counts[..4], [("0 to 1", 1), ("1 to 2", 0), ("2 to 5", 2), ("5 to 10", 0)]);
         assert_eq!((counts[4], counts[counts.len() - 1]), (("10 to 20", 1), ("10000 and more", 1)));
         let latencies = [3, 4].map(Duration::from_millis).to_vec();
-        let histogram = figures(Outcome { latencies, ..Outcome::default() }, 1).histogram();
+        let histogram = figures(Totals { latencies, ..Totals::default() }, 1).histogram();
         assert_eq!(histogram, [("2 to 5".to_owned(), 2)]);
-        assert!(figures(Outcome::default(), 1).histogram().is_empty());
+        assert!(figures(Totals::default(), 1).histogram().is_empty());
     }
 
     #[test]
     fn the_limit_is_named() {
         let late = vec![Duration::from_millis(300)];
-        for (outcome, rate, limit) in [
-            (Outcome { sent: 100, held_up: 5, ..Outcome::default() }, 10, ""),
-            (Outcome { sent: 100, held_up: 5, ..Outcome::default() }, 20, "the devices"),
-            (Outcome { sent: 100, refused: 100, ..Outcome::default() }, 20, "the server"),
-            (Outcome { sent: 100, delays: late, ..Outcome::default() }, 20, "this program"),
+        for (totals, rate, limit) in [
+            (Totals { sent: 100, held_up: 5, ..Totals::default() }, 10, ""),
+            (Totals { sent: 100, held_up: 5, ..Totals::default() }, 20, "the devices"),
+            (Totals { sent: 100, refused: 100, ..Totals::default() }, 20, "the server"),
+            (Totals { sent: 100, delays: late, ..Totals::default() }, 20, "this program"),
         ] {
-            let found = figures(outcome, rate).limit();
+            let found = figures(totals, rate).limit();
             assert!(found.starts_with(limit) && found.is_empty() == limit.is_empty(), "{found}, not {limit}");
         }
     }
 
     #[test]
     fn a_test_fails_if_an_uplink_is_lost_twice_there_or_refused() {
-        assert_eq!(figures(Outcome { sent: 3, late: 1, ..Outcome::default() }, 1).verdict(), None);
-        for outcome in [
-            Outcome { lost: 1, ..Outcome::default() },
-            Outcome { duplicates: 1, ..Outcome::default() },
-            Outcome { refused: 1, refusal: Some("full".to_owned()), ..Outcome::default() },
+        assert_eq!(figures(Totals { sent: 3, late: 1, ..Totals::default() }, 1).verdict(), None);
+        for totals in [
+            Totals { lost: 1, ..Totals::default() },
+            Totals { duplicates: 1, ..Totals::default() },
+            Totals { refused: 1, refusal: Some("full".to_owned()), ..Totals::default() },
         ] {
-            assert!(figures(outcome, 1).verdict().is_some());
+            assert!(figures(totals, 1).verdict().is_some());
         }
     }
 }

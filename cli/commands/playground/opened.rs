@@ -15,14 +15,14 @@ pub(super) struct Opened {
     name: String,
     text: String,
     dialect: Option<&'static str>,
-    uplinks: Vec<Message>,
+    uplinks: Vec<OpenedPayload>,
     /// Fields of the first downlink that an example encodes.
     fields: Option<Value>,
 }
 
 /// A payload, in hexadecimal.
 #[derive(Debug, Serialize)]
-struct Message {
+struct OpenedPayload {
     port: u8,
     payload: String,
     description: String,
@@ -58,10 +58,10 @@ impl Opened {
     }
 }
 
-fn message(example: &Example) -> Option<Message> {
+fn message(example: &Example) -> Option<OpenedPayload> {
     let Input::Bytes(payload) = &example.input else { return None };
     let payload = hex::encode(payload);
-    Some(Message { port: example.port, payload, description: example.description.clone() })
+    Some(OpenedPayload { port: example.port, payload, description: example.description.clone() })
 }
 
 /// Returns the input of an encoder: the `data` of an input object, or the object itself.

@@ -16,7 +16,7 @@ use super::{NamePath, Service, Shared, error::RestError};
 use crate::{
     Error,
     codec::{Batch, Codec},
-    message::{FailedMessage, FunctionFailure, Message, MessageBody, Outcome},
+    message::{CodecResult, FailedMessage, FunctionFailure, Message, MessageBody},
 };
 
 /// Maximum number of messages of one request that run at the same time.
@@ -45,7 +45,7 @@ enum MessagesSchema {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum Results {
-    One(Box<Outcome>),
+    One(Box<CodecResult>),
     #[schemars(with = "Vec<Item>")]
     Several(Vec<Box<RawValue>>),
 }
@@ -54,7 +54,7 @@ pub(super) enum Results {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum Item {
-    Done(Box<Outcome>),
+    Done(Box<CodecResult>),
     Failed(Box<FailedMessage>),
 }
 
@@ -91,7 +91,7 @@ impl Service {
         codec: &Codec,
         (body, batch): (MessageBody, Batch),
         usage: &Usage,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<CodecResult, Error> {
         let message = Message::try_from(body)?;
         let result = codec.run((&message, batch), self.clock.now(), self.random.as_ref()).await;
         usage.add_fuel(match &result {

@@ -75,7 +75,7 @@ enum End {
 }
 
 /// Result of sending one message.
-enum Outcome {
+enum Attempt {
     Sent(Result<(), SendError>),
     /// Its body is missing: it was dropped meanwhile.
     Lost,
@@ -228,18 +228,18 @@ impl QueueWorker {
             .collect()
             .await;
         for sent in sent {
-            for (queued, outcome) in sent? {
-                self.sort(queued, outcome, &mut round);
+            for (queued, attempt) in sent? {
+                self.sort(queued, attempt, &mut round);
             }
         }
         Ok(round)
     }
 
-    fn sort(&mut self, queued: Queued, outcome: Outcome, round: &mut Round) {
-        let error = match outcome {
-            Outcome::Sent(Ok(())) => return round.settled.delivered.push(queued),
-            Outcome::Sent(Err(error)) => error,
-            Outcome::Lost => return round.settled.lost.push(queued),
+    fn sort(&mut self, queued: Queued, attempt: Attempt, round: &mut Round) {
+        let error = match attempt {
+            Attempt::Sent(Ok(())) => return round.settled.delivered.push(queued),
+            Attempt::Sent(Err(error)) => error,
+            Attempt::Lost => return round.settled.lost.push(queued),
         };
         let attempts = self.attempts.entry(queued.key.clone()).or_default();
         if !matches!(error, SendError::Unreachable(_)) {
@@ -320,8 +320,8 @@ async fn send_in_order(
     (destination, owner): (&Destination, &Owner),
     messages: Vec<Queued>,
     mut first_turn: Option<OwnerTurn>,
-) -> Result<Vec<(Queued, Outcome)>, Error> {
-    let mut outcomes = Vec::new();
+) -> Result<Vec<(Queued, Attempt)>, Error> {
+    let mut attempts = Vec::new();
     for queued in messages {
         let turn = match first_turn.take() {
             Some(turn) => Some(turn),
@@ -329,16 +329,16 @@ async fn send_in_order(
         };
         let Some(_turn) = turn else { break };
         let Some(message) = context.queues.message(destination, &queued).await? else {
-            outcomes.push((queued, Outcome::Lost));
+            attempts.push((queued, Attempt::Lost));
             continue;
         };
         let (id, app_id, owner) = (queued.id().to_owned(), destination.app_id.clone(), owner.clone());
         let result = sender.send(&Outgoing { id, app_id, owner, message }).await;
         let is_blocked = matches!(result, Err(SendError::Failed { .. } | SendError::Unreachable(_)));
-        outcomes.push((queued, Outcome::Sent(result)));
+        attempts.push((queued, Attempt::Sent(result)));
         if is_blocked {
             break;
         }
     }
-    Ok(outcomes)
+    Ok(attempts)
 }

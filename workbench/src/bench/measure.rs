@@ -119,7 +119,7 @@ fn measure(
     if let Some(profiling) = plan.profiling {
         bench.lines = lines(profiling, sources, &messages).unwrap_or_default();
     }
-    let calls: Vec<_> = messages.iter().map(|message| node::Message::of(&functions, &message.call)).collect();
+    let calls: Vec<_> = messages.iter().map(|message| node::NodeCall::of(&functions, &message.call)).collect();
     let mut sandbox = engine.sandbox();
     let measured = messages.into_iter().map(|message| measure_one(&mut sandbox, &functions, sources, message, plan));
     bench.messages = measured.collect();

@@ -32,12 +32,12 @@ pub struct Node {
 struct Task<'a> {
     script: &'a str,
     count: u32,
-    messages: &'a [Message],
+    messages: &'a [NodeCall],
 }
 
 /// A call, as Node is told of it.
 #[derive(Serialize)]
-pub(super) struct Message {
+pub(super) struct NodeCall {
     dialect: &'static str,
     name: &'static str,
     /// For decoders.
@@ -56,7 +56,7 @@ enum Answer {
     Failure { failure: String },
 }
 
-impl Message {
+impl NodeCall {
     pub(super) fn of(functions: &Functions, call: &Call) -> Self {
         let function = match (call.entry_point, call.single_function) {
             (EntryPoint::SingleFunction, Some(function)) => function,
@@ -98,7 +98,7 @@ impl Node {
     }
 
     /// The times of each message, in order.
-    pub(super) fn measure(self, script: &str, messages: &[Message]) -> Vec<Peer> {
+    pub(super) fn measure(self, script: &str, messages: &[NodeCall]) -> Vec<Peer> {
         match self.ask(&Task { script, count: self.count, messages }) {
             Ok(answers) if answers.len() == messages.len() => answers.into_iter().map(peer).collect(),
             Ok(_) => messages.iter().map(|_| Peer::Failed("Node answered for other messages".to_owned())).collect(),

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     codec::{Codec, Example, Expected, call::dialect, compare::Rules, takes_bytes},
-    report::{ExampleReport, Mismatch, Outcome},
+    report::{ExampleOutcome, ExampleReport, Mismatch},
     run::codec,
     text::surrogates::mark,
 };
@@ -74,7 +74,8 @@ impl Runner<'_> {
             Err(failure) => return Native { functions: Err(failure), passed: Vec::new(), failed: 0 },
         };
         let report = codec::run(self.engine, self.sandbox, codec, Rules::default());
-        let passed = |example: &ExampleReport| matches!(example.outcome, Outcome::Passed | Outcome::Shown { .. });
+        let passed =
+            |example: &ExampleReport| matches!(example.outcome, ExampleOutcome::Passed | ExampleOutcome::Shown { .. });
         let failed = report.examples.iter().filter(|example| example.has_failed()).count();
         Native { functions: Ok(functions), passed: report.examples.iter().map(passed).collect(), failed }
     }
@@ -84,7 +85,7 @@ impl Runner<'_> {
         let report = codec::run(self.engine, self.sandbox, codec, Rules::default());
         let observed = codec.examples.iter().zip(&report.examples).map(|(example, report)| {
             let returned = report.result.as_deref().or(match &report.outcome {
-                Outcome::Shown { result } => Some(result.as_str()),
+                ExampleOutcome::Shown { result } => Some(result.as_str()),
                 _ => None,
             });
             let value = returned.and_then(|text| serde_json::from_str(&mark(text)).ok());
@@ -194,7 +195,7 @@ impl Judged {
         };
         // Differing values are as many as examples; the first says where to look.
         let (rule, line, message, key) = match &report.outcome {
-            Outcome::Failed(mismatch) => match &mismatch.failure {
+            ExampleOutcome::Failed(mismatch) => match &mismatch.failure {
                 Some(failure) => (Rule::ExampleFails, report.line, first_line(failure), ""),
                 None if has_only_additions(example, mismatch) => return,
                 None if has_only_functions(mismatch) && wrong().is_none_or(|(_, key)| key != FUNCTIONS) => return,
@@ -280,7 +281,7 @@ fn returns(example: &Example) -> bool {
 /// Returns the result of a decoder, if it has returned one.
 fn result<'a>(example: &Example, report: &'a ExampleReport) -> Option<(&'a str, Value)> {
     let shown = match &report.outcome {
-        Outcome::Shown { result } => Some(result),
+        ExampleOutcome::Shown { result } => Some(result),
         _ => report.result.as_ref(),
     };
     let text = shown.filter(|_| example.function == Function::Decoder)?;

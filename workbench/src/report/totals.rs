@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use serde::Serialize;
 
 use super::{
-    CodecReport, Outcome,
+    CodecReport, ExampleOutcome,
     cost::{Cost, Costs},
     counted,
     coverage::{ScriptCoverage, Scripts, TotalCoverage},
@@ -58,10 +58,10 @@ impl Tally {
         totals.examples += report.examples.len();
         for example in &report.examples {
             match example.outcome {
-                Outcome::Passed => totals.passed += 1,
-                Outcome::Shown { .. } => totals.shown += 1,
-                Outcome::Failed(_) => totals.failed += 1,
-                Outcome::Excluded { reason } => *totals.excluded.entry(reason).or_default() += 1,
+                ExampleOutcome::Passed => totals.passed += 1,
+                ExampleOutcome::Shown { .. } => totals.shown += 1,
+                ExampleOutcome::Failed(_) => totals.failed += 1,
+                ExampleOutcome::Excluded { reason } => *totals.excluded.entry(reason).or_default() += 1,
             }
         }
         report.add_to(costs);

@@ -13,7 +13,7 @@ use crate::{
         compare::{Rules, compare, settled::Settled, truncate, unlisted},
         takes_bytes,
     },
-    report::{CodecReport, ExampleReport, Loaded, Mismatch, Outcome, describe, log_line, microseconds},
+    report::{CodecReport, ExampleOutcome, ExampleReport, Loaded, Mismatch, describe, log_line, microseconds},
     text::surrogates::mark,
 };
 
@@ -57,7 +57,7 @@ impl Runner<'_> {
     fn example(&mut self, number: usize, example: &Example) -> ExampleReport {
         let mut report = ExampleReport::new(number, example);
         if let Some(excluded) = example.excluded {
-            report.outcome = Outcome::Excluded { reason: excluded.name() };
+            report.outcome = ExampleOutcome::Excluded { reason: excluded.name() };
             return report;
         }
         let run = self.run(example);
@@ -74,13 +74,13 @@ impl Runner<'_> {
         let is_whole = !example.wrapped || self.dialect(example.function) == Some(Dialect::Ts013);
         report.result = returned.clone().filter(|_| is_whole);
         report.outcome = match (&example.expected, faults.first()) {
-            (Expected::Valid, None) => Outcome::Passed,
+            (Expected::Valid, None) => ExampleOutcome::Passed,
             (Expected::Valid, Some(fault)) => {
-                Outcome::Failed(Mismatch::failure(example.expected.describe(), fault.message.clone()))
+                ExampleOutcome::Failed(Mismatch::failure(example.expected.describe(), fault.message.clone()))
             }
             _ => self.outcome(example, run),
         };
-        if matches!(report.outcome, Outcome::Failed(_) | Outcome::Shown { .. }) {
+        if matches!(report.outcome, ExampleOutcome::Failed(_) | ExampleOutcome::Shown { .. }) {
             report.settled = returned.and_then(|got| self.settled(example, &got));
         }
         report
@@ -143,27 +143,27 @@ impl Runner<'_> {
         dialect(self.functions, function)
     }
 
-    fn outcome(&self, example: &Example, run: CallOutcome) -> Outcome {
+    fn outcome(&self, example: &Example, run: CallOutcome) -> ExampleOutcome {
         let got = match run.result {
             Ok(runtime::Value::Returned { json }) => json.map(|json| json.get().to_owned()),
-            Ok(_) => return Outcome::Failed(Mismatch::got(example.expected.describe(), "no value".to_owned())),
+            Ok(_) => return ExampleOutcome::Failed(Mismatch::got(example.expected.describe(), "no value".to_owned())),
             Err(failure) => return failed(example, &failure, self.sources),
         };
         let got_text = got.as_deref().map_or_else(|| "undefined".to_owned(), truncate);
         match (&example.expected, got) {
-            (Expected::Unknown, got) => Outcome::Shown { result: got.unwrap_or_else(|| "undefined".to_owned()) },
-            (Expected::Undefined, None) => Outcome::Passed,
+            (Expected::Unknown, got) => ExampleOutcome::Shown { result: got.unwrap_or_else(|| "undefined".to_owned()) },
+            (Expected::Undefined, None) => ExampleOutcome::Passed,
             (Expected::Value(_) | Expected::Listed(_), Some(got)) => self.compare(example, &got),
-            (expected, _) => Outcome::Failed(Mismatch::got(expected.describe(), got_text)),
+            (expected, _) => ExampleOutcome::Failed(Mismatch::got(expected.describe(), got_text)),
         }
     }
 
-    fn compare(&self, example: &Example, got: &str) -> Outcome {
+    fn compare(&self, example: &Example, got: &str) -> ExampleOutcome {
         let value: Value = match serde_json::from_str(&mark(got)) {
             Ok(value) => value,
             Err(error) => {
                 let got = format!("{}, where {error}", truncate(got));
-                return Outcome::Failed(Mismatch::got(example.expected.describe(), got));
+                return ExampleOutcome::Failed(Mismatch::got(example.expected.describe(), got));
             }
         };
         let differences = match (&example.expected, self.expected(example, &value)) {
@@ -173,23 +173,23 @@ impl Runner<'_> {
             _ => Vec::new(),
         };
         match differences.is_empty() {
-            true => Outcome::Passed,
+            true => ExampleOutcome::Passed,
             false => {
                 let mismatch = Mismatch::got(example.expected.describe(), truncate(got));
-                Outcome::Failed(Mismatch { differences, ..mismatch })
+                ExampleOutcome::Failed(Mismatch { differences, ..mismatch })
             }
         }
     }
 }
 
-fn failed(example: &Example, failure: &Failure, sources: &Sources) -> Outcome {
+fn failed(example: &Example, failure: &Failure, sources: &Sources) -> ExampleOutcome {
     let is_expected = match example.expected {
         Expected::Throws => matches!(failure.kind, FailureKind::Thrown | FailureKind::Stack),
         Expected::Timeout => matches!(failure.kind, FailureKind::Fuel | FailureKind::Time),
         _ => false,
     };
     match is_expected {
-        true => Outcome::Passed,
-        false => Outcome::Failed(Mismatch::failure(example.expected.describe(), describe(failure, sources))),
+        true => ExampleOutcome::Passed,
+        false => ExampleOutcome::Failed(Mismatch::failure(example.expected.describe(), describe(failure, sources))),
     }
 }

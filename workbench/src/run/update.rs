@@ -24,7 +24,7 @@ use self::edit::Update;
 use crate::{
     file::{BYTE_ORDER_MARK, directory_of},
     layout::BadInput,
-    report::{CodecReport, ExampleReport, Outcome},
+    report::{CodecReport, ExampleOutcome, ExampleReport},
 };
 
 /// Maximum number of expectations that one run replaces.
@@ -94,7 +94,7 @@ impl Updates {
                 }
                 Err(left) => *left,
             };
-            if matches!(example.outcome, Outcome::Failed(_)) {
+            if matches!(example.outcome, ExampleOutcome::Failed(_)) {
                 *self.left.entry(left).or_default() += 1;
             }
         }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use types::{AccessKey, AppId, Claims, Clock, Credential, GatewayId, Secret};
 
 use self::{
-    cache::{Cache, Outcome},
+    cache::{Cache, PendingResponse},
     question::{Question, Response},
 };
 use super::{
@@ -242,7 +242,7 @@ impl Authenticator {
     }
 
     /// Asks in a task of its own, so that the response counts although nobody waits for it any more.
-    fn ask(&self, issuer: &Arc<Issuer>, question: &Question) -> Outcome<Response, AuthError> {
+    fn ask(&self, issuer: &Arc<Issuer>, question: &Question) -> PendingResponse<Response, AuthError> {
         let (sender, outcome) = watch::channel(None);
         let Ok(permit) = Arc::clone(&self.questions).try_acquire_owned() else { return outcome };
         let (issuer, question, memory) = (Arc::clone(issuer), question.clone(), Arc::clone(&self.memory));

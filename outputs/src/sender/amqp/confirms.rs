@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 
 /// Results of sending a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum Confirmation {
     Taken,
     /// The broker could not take it.
     Rejected,
@@ -45,7 +45,7 @@ struct State {
 
 struct Pending {
     message_id: String,
-    outcome: oneshot::Sender<Outcome>,
+    confirmation: oneshot::Sender<Confirmation>,
     is_returned: bool,
     is_late: bool,
     /// Makes room for another message.
@@ -56,7 +56,7 @@ struct Pending {
 pub(super) struct Published<'a> {
     confirms: &'a Confirms,
     tag: u64,
-    outcome: oneshot::Receiver<Outcome>,
+    confirmation: oneshot::Receiver<Confirmation>,
 }
 
 impl Confirms {
@@ -66,23 +66,28 @@ impl Confirms {
     }
 
     /// Expects an outcome for the message with this tag, which is about to be published.
-    pub(super) fn expect(&self, tag: u64, message_id: &str, room: OwnedSemaphorePermit) -> oneshot::Receiver<Outcome> {
-        let (sender, outcome) = oneshot::channel();
+    pub(super) fn expect(
+        &self,
+        tag: u64,
+        message_id: &str,
+        room: OwnedSemaphorePermit,
+    ) -> oneshot::Receiver<Confirmation> {
+        let (sender, confirmation) = oneshot::channel();
         let message_id = message_id.to_owned();
-        let pending = Pending { message_id, outcome: sender, is_returned: false, is_late: false, _room: room };
+        let pending = Pending { message_id, confirmation: sender, is_returned: false, is_late: false, _room: room };
         let mut state = self.state();
         match &state.end {
             // Nobody may wait for it.
-            Some(end) => _ = pending.outcome.send(Outcome::Ended(end.clone())),
+            Some(end) => _ = pending.confirmation.send(Confirmation::Ended(end.clone())),
             // One with the same tag was never published, because whoever waited for it gave up.
             None => _ = state.pending.insert(tag, pending),
         }
-        outcome
+        confirmation
     }
 
     /// The message with this tag was published.
-    pub(super) fn published(&self, tag: u64, outcome: oneshot::Receiver<Outcome>) -> Published<'_> {
-        Published { confirms: self, tag, outcome }
+    pub(super) fn published(&self, tag: u64, confirmation: oneshot::Receiver<Confirmation>) -> Published<'_> {
+        Published { confirms: self, tag, confirmation }
     }
 
     /// Waits until the channel has ended, and says why.
@@ -123,7 +128,7 @@ impl Confirms {
         let mut state = self.state();
         let end = state.end.get_or_insert_with(|| End { code: 0, text: "the connection broke".to_owned() }).clone();
         for pending in std::mem::take(&mut state.pending).into_values() {
-            _ = pending.outcome.send(Outcome::Ended(end.clone()));
+            _ = pending.confirmation.send(Confirmation::Ended(end.clone()));
         }
         state.late = 0;
         drop(state);
@@ -132,7 +137,7 @@ impl Confirms {
     }
 
     /// The broker has answered for the message with this tag; or for all up to it.
-    pub(super) fn resolve(&self, tag: u64, is_multiple: bool, outcome: &Outcome) {
+    pub(super) fn resolve(&self, tag: u64, is_multiple: bool, confirmation: &Confirmation) {
         let mut state = self.state();
         let later = if is_multiple { state.pending.split_off(&(tag + 1)) } else { BTreeMap::new() };
         let resolved = match is_multiple {
@@ -141,8 +146,8 @@ impl Confirms {
         };
         for pending in resolved {
             state.late -= usize::from(pending.is_late);
-            let outcome = if pending.is_returned { Outcome::Returned } else { outcome.clone() };
-            _ = pending.outcome.send(outcome);
+            let confirmation = if pending.is_returned { Confirmation::Returned } else { confirmation.clone() };
+            _ = pending.confirmation.send(confirmation);
         }
         self.stalled.send_if_modified(|stalled| std::mem::replace(stalled, state.late > 0) != (state.late > 0));
     }
@@ -170,9 +175,9 @@ impl Confirms {
 
 impl Published<'_> {
     /// Waits for the outcome.
-    pub(super) async fn outcome(mut self) -> Outcome {
+    pub(super) async fn confirmation(mut self) -> Confirmation {
         // A sender without an outcome is gone only with the channel.
-        (&mut self.outcome).await.unwrap_or_else(|_| Outcome::Ended(self.confirms.end().unwrap_or_default()))
+        (&mut self.confirmation).await.unwrap_or_else(|_| Confirmation::Ended(self.confirms.end().unwrap_or_default()))
     }
 }
 
@@ -192,8 +197,8 @@ mod tests {
 
     fn publish<'a>(confirms: &'a Confirms, room: &Arc<Semaphore>, tag: u64) -> Option<Published<'a>> {
         let permit = Arc::clone(room).try_acquire_owned().ok()?;
-        let outcome = confirms.expect(tag, &format!("id-{tag}"), permit);
-        Some(confirms.published(tag, outcome))
+        let confirmation = confirms.expect(tag, &format!("id-{tag}"), permit);
+        Some(confirms.published(tag, confirmation))
     }
 
     #[tokio::test]
@@ -202,16 +207,19 @@ mod tests {
         let [first, second, third] = [1, 2, 3].map(|tag| publish(&confirms, &room, tag).unwrap());
         assert!(publish(&confirms, &room, 4).is_none(), "there is no more room");
         confirms.returned("id-2");
-        confirms.resolve(2, true, &Outcome::Taken);
-        assert_eq!((first.outcome().await, second.outcome().await), (Outcome::Taken, Outcome::Returned));
+        confirms.resolve(2, true, &Confirmation::Taken);
+        assert_eq!(
+            (first.confirmation().await, second.confirmation().await),
+            (Confirmation::Taken, Confirmation::Returned)
+        );
         let fourth = publish(&confirms, &room, 4).unwrap();
-        confirms.resolve(4, false, &Outcome::Rejected);
-        assert_eq!(fourth.outcome().await, Outcome::Rejected);
+        confirms.resolve(4, false, &Confirmation::Rejected);
+        assert_eq!(fourth.confirmation().await, Confirmation::Rejected);
         confirms.closing(404, "no exchange");
         confirms.finish();
         let end = End { code: 404, text: "no exchange".to_owned() };
-        assert_eq!(third.outcome().await, Outcome::Ended(end.clone()));
-        assert_eq!(publish(&confirms, &room, 5).unwrap().outcome().await, Outcome::Ended(end));
+        assert_eq!(third.confirmation().await, Confirmation::Ended(end.clone()));
+        assert_eq!(publish(&confirms, &room, 5).unwrap().confirmation().await, Confirmation::Ended(end));
     }
 
     #[tokio::test]
@@ -219,10 +227,10 @@ mod tests {
         let (confirms, room) = (Confirms::new(), Arc::new(Semaphore::new(3)));
         let [first, second, third] = [1, 2, 3].map(|tag| publish(&confirms, &room, tag).unwrap());
         drop((first, second));
-        confirms.resolve(1, false, &Outcome::Taken);
+        confirms.resolve(1, false, &Confirmation::Taken);
         assert!(confirms.is_stalled() && confirms.stalled(false).now_or_never().is_none());
-        confirms.resolve(3, true, &Outcome::Taken);
-        assert_eq!(third.outcome().await, Outcome::Taken);
+        confirms.resolve(3, true, &Confirmation::Taken);
+        assert_eq!(third.confirmation().await, Confirmation::Taken);
         confirms.stalled(false).await;
         drop(publish(&confirms, &room, 4));
         assert!(confirms.is_stalled());

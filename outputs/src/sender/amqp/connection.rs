@@ -20,7 +20,7 @@ use types::Secret;
 
 use super::{
     advice::{self, refused},
-    confirms::{Confirms, Outcome},
+    confirms::{Confirmation, Confirms},
     listener::{ChannelListener, ConnectionListener},
     routing,
     settings::AmqpSettings,
@@ -159,7 +159,10 @@ impl Connector for AmqpServer {
 
 impl AmqpConnection {
     /// Publishes a message, and waits for its outcome.
-    pub(super) async fn publish(&self, Outgoing { id, app_id, message, .. }: &Outgoing) -> Result<Outcome, AmqpError> {
+    pub(super) async fn publish(
+        &self,
+        Outgoing { id, app_id, message, .. }: &Outgoing,
+    ) -> Result<Confirmation, AmqpError> {
         let mut properties = BasicProperties::default();
         properties
             .with_content_type("application/json")
@@ -172,16 +175,16 @@ impl AmqpConnection {
         let body = message.body.get().as_bytes().to_vec();
         // The semaphore is never closed.
         let Ok(room) = Arc::clone(&self.room).acquire_owned().await else {
-            return Ok(Outcome::Ended(self.confirms.end().unwrap_or_default()));
+            return Ok(Confirmation::Ended(self.confirms.end().unwrap_or_default()));
         };
         let mut tag = self.next_tag.lock().await;
-        let outcome = self.confirms.expect(*tag, id, room);
+        let confirmation = self.confirms.expect(*tag, id, room);
         // If this is cancelled, nothing is published, and the next message gets the same tag.
         self.channel.basic_publish(properties, body, arguments).await?;
-        let published = self.confirms.published(*tag, outcome);
+        let published = self.confirms.published(*tag, confirmation);
         *tag += 1;
         drop(tag);
-        Ok(published.outcome().await)
+        Ok(published.confirmation().await)
     }
 
     /// Returns true if messages can be sent now.

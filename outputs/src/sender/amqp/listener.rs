@@ -11,7 +11,7 @@ use amqprs::{
 };
 use async_trait::async_trait;
 
-use super::confirms::{Confirms, Outcome};
+use super::confirms::{Confirmation, Confirms};
 
 /// Hands over what the broker says of the messages of a channel.
 pub(super) struct ChannelListener(pub(super) Arc<Confirms>);
@@ -40,11 +40,11 @@ impl ChannelCallback for ChannelListener {
     }
 
     async fn publish_ack(&mut self, _: &Channel, ack: Ack) {
-        self.0.resolve(ack.delivery_tag(), ack.mutiple(), &Outcome::Taken);
+        self.0.resolve(ack.delivery_tag(), ack.mutiple(), &Confirmation::Taken);
     }
 
     async fn publish_nack(&mut self, _: &Channel, nack: Nack) {
-        self.0.resolve(nack.delivery_tag(), nack.multiple(), &Outcome::Rejected);
+        self.0.resolve(nack.delivery_tag(), nack.multiple(), &Confirmation::Rejected);
     }
 
     async fn publish_return(&mut self, _: &Channel, _: Return, properties: BasicProperties, _: Vec<u8>) {

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use types::Random;
 
 use super::{
-    confirms::{End, Outcome},
+    confirms::{Confirmation, End},
     connection::{AmqpConnection, AmqpServer},
     settings::AmqpSettings,
 };
@@ -54,11 +54,11 @@ impl Sender for AmqpSender {
         };
         // What the broker does not take now says nothing about the message, except for its size.
         match timeout(self.timeout, connection.publish(message)).await {
-            Ok(Ok(Outcome::Taken)) => Ok(()),
-            Ok(Ok(Outcome::Rejected)) => unreachable("the broker did not take the message: a queue may be full"),
-            Ok(Ok(Outcome::Returned)) => unreachable("no queue is bound for the message"),
-            Ok(Ok(Outcome::Ended(end))) if is_too_large(&end, message) => Err(SendError::Refused(end.text)),
-            Ok(Ok(Outcome::Ended(end))) => unreachable(&end.text),
+            Ok(Ok(Confirmation::Taken)) => Ok(()),
+            Ok(Ok(Confirmation::Rejected)) => unreachable("the broker did not take the message: a queue may be full"),
+            Ok(Ok(Confirmation::Returned)) => unreachable("no queue is bound for the message"),
+            Ok(Ok(Confirmation::Ended(end))) if is_too_large(&end, message) => Err(SendError::Refused(end.text)),
+            Ok(Ok(Confirmation::Ended(end))) => unreachable(&end.text),
             Ok(Err(error)) => unreachable(&error.to_string()),
             Err(_) => unreachable("the broker did not confirm the message in time"),
         }

@@ -4,7 +4,7 @@ use runtime::sanitize;
 
 use crate::{
     layout::BadInput,
-    report::{CodecReport, Outcome, coverage::ScriptCoverage, reporter::Reporter, totals::Totals},
+    report::{CodecReport, ExampleOutcome, coverage::ScriptCoverage, reporter::Reporter, totals::Totals},
 };
 
 pub(super) struct Github;
@@ -17,7 +17,7 @@ impl Reporter for Github {
             return annotation(&format!("{} cannot be loaded", report.id), failure, site);
         }
         let failed = report.examples.iter().filter_map(|example| match &example.outcome {
-            Outcome::Failed(mismatch) => {
+            ExampleOutcome::Failed(mismatch) => {
                 let title = format!("{}, {}", report.id, example.title());
                 Some(annotation(&title, &mismatch.lines().join("\n"), example.site(report)))
             }

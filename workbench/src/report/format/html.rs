@@ -13,7 +13,7 @@ use crate::{
     codec::compare::Difference,
     layout::BadInput,
     report::{
-        CodecReport, ExampleReport, Outcome,
+        CodecReport, ExampleOutcome, ExampleReport,
         cost::Cost,
         coverage::{ScriptCoverage, TotalCoverage},
         profile::coverage::shown,
@@ -136,7 +136,7 @@ fn push_example(page: &mut String, codec: &CodecReport, example: &ExampleReport)
     _ = writeln!(page, "<h3>{}</h3>", text(&example.title()));
     let site = example.site(codec).map(|(file, line)| format!("{}, line {line}: ", text(&file))).unwrap_or_default();
     _ = writeln!(page, "<p>{site}<code>{}</code></p>", text(&example.call));
-    let Outcome::Failed(mismatch) = &example.outcome else { return };
+    let ExampleOutcome::Failed(mismatch) = &example.outcome else { return };
     if mismatch.differences.is_empty() {
         _ = writeln!(page, "<pre tabindex=\"0\">{}</pre>", lines(&mismatch.lines().join("\n")));
     } else {

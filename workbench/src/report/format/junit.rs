@@ -7,7 +7,9 @@ use runtime::sanitize;
 use super::html::escape::escape;
 use crate::{
     layout::BadInput,
-    report::{CodecReport, ExampleReport, Outcome, profile::coverage::shown, reporter::Reporter, totals::Totals},
+    report::{
+        CodecReport, ExampleOutcome, ExampleReport, profile::coverage::shown, reporter::Reporter, totals::Totals,
+    },
 };
 
 #[derive(Default)]
@@ -36,7 +38,7 @@ impl Reporter for Junit {
             attribute(&report.id),
             report.examples.len() + loading,
             count(ExampleReport::has_failed),
-            count(|example| matches!(example.outcome, Outcome::Excluded { .. })),
+            count(|example| matches!(example.outcome, ExampleOutcome::Excluded { .. })),
         );
         if let Some(failure) = &report.failure {
             let text_of = content(failure);
@@ -99,14 +101,14 @@ fn push(text: &mut String, codec: &CodecReport, example: &ExampleReport) {
     }
     *text += ">";
     match &example.outcome {
-        Outcome::Failed(mismatch) => {
+        ExampleOutcome::Failed(mismatch) => {
             let lines = mismatch.lines();
             let first = lines.first().map(String::as_str).unwrap_or_default();
             let all = content(&format!("{}\n{}", example.call, lines.join("\n")));
             _ = write!(text, "<failure message=\"{}\">{all}</failure>", attribute(first));
         }
-        Outcome::Excluded { reason } => _ = write!(text, "<skipped message=\"{reason}\"/>"),
-        Outcome::Passed | Outcome::Shown { .. } => {}
+        ExampleOutcome::Excluded { reason } => _ = write!(text, "<skipped message=\"{reason}\"/>"),
+        ExampleOutcome::Passed | ExampleOutcome::Shown { .. } => {}
     }
     if !example.logs.is_empty() {
         _ = write!(text, "<system-out>{}</system-out>", content(&example.logs.join("\n")));

@@ -6,7 +6,7 @@ use runtime::sanitize;
 
 use crate::{
     layout::BadInput,
-    report::{CodecReport, ExampleReport, Outcome, reporter::Reporter, totals::Totals},
+    report::{CodecReport, ExampleOutcome, ExampleReport, reporter::Reporter, totals::Totals},
 };
 
 /// Maximum length of all failures, and of all gaps of coverage, in bytes: GitHub takes a summary of 1 MiB.
@@ -75,7 +75,7 @@ impl Reporter for Markdown {
 
 /// Describes the difference, or the failure of the call, in a line.
 fn what(example: &ExampleReport) -> String {
-    let Outcome::Failed(mismatch) = &example.outcome else { return String::new() };
+    let ExampleOutcome::Failed(mismatch) = &example.outcome else { return String::new() };
     match &mismatch.failure {
         Some(failure) => failure.lines().next().unwrap_or_default().to_owned(),
         None => mismatch.lines().join("; "),

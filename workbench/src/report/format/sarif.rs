@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     layout::BadInput,
-    report::{CodecReport, Outcome, reporter::Reporter, totals::Totals},
+    report::{CodecReport, ExampleOutcome, reporter::Reporter, totals::Totals},
 };
 
 /// Maximum number of results that code scanning accepts in one run.
@@ -61,7 +61,7 @@ impl Reporter for Sarif {
             return String::new();
         }
         for example in &report.examples {
-            if let Outcome::Failed(mismatch) = &example.outcome {
+            if let ExampleOutcome::Failed(mismatch) = &example.outcome {
                 let text = format!("{id}, {}: {}", example.title(), mismatch.lines().join("\n"));
                 self.push(("unexpected-result", "error"), &text, example.site(report));
             }

@@ -6,7 +6,7 @@ use runtime::sanitize;
 
 use crate::{
     layout::BadInput,
-    report::{CodecReport, Outcome, reporter::Reporter, totals::Totals},
+    report::{CodecReport, ExampleOutcome, reporter::Reporter, totals::Totals},
 };
 
 #[derive(Default)]
@@ -44,12 +44,12 @@ impl Reporter for Tap {
         for example in &report.examples {
             let name = format!("{}: {}", report.id, example.title());
             text += &match &example.outcome {
-                Outcome::Failed(mismatch) => self.point(false, &name, &mismatch.lines()),
-                Outcome::Excluded { reason } => {
+                ExampleOutcome::Failed(mismatch) => self.point(false, &name, &mismatch.lines()),
+                ExampleOutcome::Excluded { reason } => {
                     let point = self.point(true, &name, &[]);
                     format!("{} # SKIP {reason}\n", point.trim_end())
                 }
-                Outcome::Passed | Outcome::Shown { .. } => self.point(true, &name, &[]),
+                ExampleOutcome::Passed | ExampleOutcome::Shown { .. } => self.point(true, &name, &[]),
             };
         }
         text

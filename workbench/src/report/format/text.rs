@@ -6,7 +6,9 @@ use runtime::sanitize;
 
 use crate::{
     layout::BadInput,
-    report::{CodecReport, ExampleReport, Outcome, coverage::ScriptCoverage, reporter::Reporter, totals::Totals},
+    report::{
+        CodecReport, ExampleOutcome, ExampleReport, coverage::ScriptCoverage, reporter::Reporter, totals::Totals,
+    },
 };
 
 /// Level of detail of a report.
@@ -75,10 +77,10 @@ impl CodecReport {
 impl ExampleReport {
     fn is_included(&self, detail: Detail) -> bool {
         match self.outcome {
-            Outcome::Failed(_) => true,
+            ExampleOutcome::Failed(_) => true,
             // The result is the point of an example without an expectation.
-            Outcome::Shown { .. } => detail >= Detail::Normal,
-            Outcome::Passed | Outcome::Excluded { .. } => detail == Detail::Verbose,
+            ExampleOutcome::Shown { .. } => detail >= Detail::Normal,
+            ExampleOutcome::Passed | ExampleOutcome::Excluded { .. } => detail == Detail::Verbose,
         }
     }
 
@@ -87,17 +89,19 @@ impl ExampleReport {
         let dash = if description.is_empty() { "" } else { " — " };
         push_lines(text, 6, &format!("example {number}: {}{dash}{}", sanitize(call), sanitize(description)));
         match &self.outcome {
-            Outcome::Passed => push_lines(text, 8, &format!("passed, {:.0} µs, fuel {}", self.microseconds, self.fuel)),
-            Outcome::Shown { result } => push_lines(text, 8, &format!("returned {}", sanitize(result))),
-            Outcome::Excluded { reason } => push_lines(text, 8, &format!("excluded: {reason}")),
-            Outcome::Failed(mismatch) => mismatch.lines().iter().for_each(|line| push_lines(text, 8, line)),
+            ExampleOutcome::Passed => {
+                push_lines(text, 8, &format!("passed, {:.0} µs, fuel {}", self.microseconds, self.fuel))
+            }
+            ExampleOutcome::Shown { result } => push_lines(text, 8, &format!("returned {}", sanitize(result))),
+            ExampleOutcome::Excluded { reason } => push_lines(text, 8, &format!("excluded: {reason}")),
+            ExampleOutcome::Failed(mismatch) => mismatch.lines().iter().for_each(|line| push_lines(text, 8, line)),
         }
         self.warnings.iter().for_each(|warning| push_lines(text, 8, &format!("warning: {}", sanitize(warning))));
         self.logs.iter().for_each(|log| push_lines(text, 8, &sanitize(log)));
     }
 }
 
-impl Outcome {
+impl ExampleOutcome {
     fn name(&self) -> &'static str {
         match self {
             Self::Passed => "passed",

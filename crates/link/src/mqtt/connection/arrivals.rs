@@ -21,14 +21,14 @@ const HELD_MIN: usize = 8;
 /// The messages that hold back others, or are held back.
 #[derive(Default)]
 pub(super) struct Arrivals {
-    messages: VecDeque<Message>,
+    messages: VecDeque<Arrival>,
     /// The number of the first of them. Earlier ones have left, or were passed over.
     first: u64,
     /// Number of messages that are done and wait for an earlier one.
     held: usize,
 }
 
-struct Message {
+struct Arrival {
     packet: u16,
     state: State,
 }
@@ -52,7 +52,7 @@ pub(super) struct Settled {
 impl Arrivals {
     /// Numbers a message that has come.
     pub(super) fn add(&mut self, packet: u16) -> u64 {
-        self.messages.push_back(Message { packet, state: State::InProgress });
+        self.messages.push_back(Arrival { packet, state: State::InProgress });
         self.first + self.messages.len() as u64 - 1
     }
 
@@ -109,7 +109,7 @@ impl Arrivals {
     /// Acknowledges the first messages, or passes them over.
     fn take(&mut self, count: usize, out: &mut BytesMut) {
         self.first += count as u64;
-        for Message { packet, state } in self.messages.drain(..count) {
+        for Arrival { packet, state } in self.messages.drain(..count) {
             match state {
                 State::InProgress => crate::metrics::passed_over(),
                 State::GivenUp => {}
@@ -122,7 +122,7 @@ impl Arrivals {
     }
 }
 
-impl Message {
+impl Arrival {
     fn is_over(&self) -> bool {
         !matches!(self.state, State::InProgress)
     }

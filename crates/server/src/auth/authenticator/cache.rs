@@ -23,7 +23,7 @@ const AGE_MAX: Duration = Duration::from_secs(2);
 const ENTRIES_MAX: usize = CREDENTIALS_MAX;
 
 /// Outcome of a question; `None` while it is being asked.
-pub(super) type Outcome<V, E> = watch::Receiver<Option<Result<V, E>>>;
+pub(super) type PendingResponse<V, E> = watch::Receiver<Option<Result<V, E>>>;
 
 /// Recent responses by key, refusals included. A question without a response is not kept.
 pub(super) struct Cache<K: Eq + Hash, V, E> {
@@ -33,7 +33,7 @@ pub(super) struct Cache<K: Eq + Hash, V, E> {
 
 struct Entry<V, E> {
     asked: Timestamp,
-    outcome: Outcome<V, E>,
+    outcome: PendingResponse<V, E>,
 }
 
 impl<K: Eq + Hash, V, E> Default for Cache<K, V, E> {
@@ -50,7 +50,12 @@ impl<K: Clone + Eq + Hash, V: Clone, E> Cache<K, V, E> {
     }
 
     /// The outcome of the question that is being asked, or was just answered; otherwise of `ask`, which starts one.
-    pub(super) fn join_or(&self, key: &K, now: Timestamp, ask: impl FnOnce() -> Outcome<V, E>) -> Outcome<V, E> {
+    pub(super) fn join_or(
+        &self,
+        key: &K,
+        now: Timestamp,
+        ask: impl FnOnce() -> PendingResponse<V, E>,
+    ) -> PendingResponse<V, E> {
         let mut entries = self.lock();
         if let Some(entry) = entries.peek(key)
             && (entry.is_pending() || entry.is_recent(now) && entry.response().is_some())
