@@ -2,7 +2,7 @@
 
 pub mod cayenne;
 pub mod imports;
-pub mod look_up;
 pub mod observation;
 pub mod outcome;
 pub mod script;
+pub mod single_flight;

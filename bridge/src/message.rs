@@ -1,4 +1,4 @@
 //! Parts of messages that networks have in common.
 
-pub mod members;
 pub mod radio;
+pub mod raw_object;

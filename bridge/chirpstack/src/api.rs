@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use bridge::{Environment, Error, StateDir, codec::look_up::LookUpLimits};
+use bridge::{Environment, Error, StateDir, codec::single_flight::LookUpLimits};
 use client::{Trust, chirpstack::ChirpStackClient};
 use link::secret_file::{read, read_secret};
 use server::status::ErrorChain;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bridge::{
     codec::outcome::{CodecError, Input},
-    message::members::Members,
+    message::raw_object::RawObject,
     metrics,
     publish::output::Output,
     receive::dedup::Dedup,
@@ -81,7 +81,7 @@ impl Downlinks {
 
     /// The command for ChirpStack, with `data` in place of `object`; none for a command that a bridge passed on.
     async fn translate(&self, topic: Topic<'_>, payload: &[u8]) -> Result<Option<Vec<u8>>, CodecError> {
-        let mut command = Members::parse(payload)
+        let mut command = RawObject::parse(payload)
             .map_err(|error| CodecError::Command(format!("the command is not a JSON object: {error}")))?;
         if command.raw(MARK).is_some() {
             return Ok(None);
@@ -157,7 +157,7 @@ impl<'a> DeviceInfo<'a> {
 }
 
 /// The port of a command, which proto3 JSON also allows to be a string; none if it is missing or zero.
-fn port(command: &Members<'_>) -> Result<Option<u8>, CodecError> {
+fn port(command: &RawObject<'_>) -> Result<Option<u8>, CodecError> {
     let Some(text) = command.raw("fPort").or_else(|| command.raw("f_port")).map(RawValue::get) else { return Ok(None) };
     let number: Option<f64> = if text == "null" { Some(0.0) } else { text.trim_matches('"').parse().ok() };
     match number.filter(|number| number.fract() == 0.0 && (0.0..=255.0).contains(number)) {
@@ -177,7 +177,7 @@ fn own_command(topic: Topic<'_>) -> bool {
 }
 
 /// Refuses members of other types than ChirpStack reads, which it says in nothing but its own log.
-fn check_types(command: &Members<'_>) -> Result<(), CodecError> {
+fn check_types(command: &RawObject<'_>) -> Result<(), CodecError> {
     let wrong = |name: &str, is_valid: fn(&Value) -> bool| {
         let value: Value = command.get(name)?;
         (!value.is_null() && !is_valid(&value)).then(|| value.to_string())
@@ -212,7 +212,7 @@ fn cut(mut text: String) -> String {
 }
 
 /// Refuses a command whose body names another device than its topic, as ChirpStack does without a word.
-fn check_device(command: &Members<'_>, topic: Topic<'_>) -> Result<(), CodecError> {
+fn check_device(command: &RawObject<'_>, topic: Topic<'_>) -> Result<(), CodecError> {
     let named: Option<String> = command.get("devEui").or_else(|| command.get("dev_eui"));
     match named {
         Some(named) if named.eq_ignore_ascii_case(topic.dev_eui) => Ok(()),

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bridge::{
-    message::members::Members,
+    message::raw_object::RawObject,
     publish::output::{Entry, Payload},
 };
 use prost::Message;
@@ -34,7 +34,7 @@ pub(super) struct UplinkEvent<'a> {
 
 /// An event as it came in.
 enum Form<'a> {
-    Json(Members<'a>),
+    Json(RawObject<'a>),
     Protobuf(&'a Entry),
 }
 
@@ -84,7 +84,7 @@ impl<'a> UplinkEvent<'a> {
     }
 
     pub(super) fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
-        let members = Members::parse(payload).map_err(|_| Malformed::NotJson)?;
+        let members = RawObject::parse(payload).map_err(|_| Malformed::NotJson)?;
         // A proto3 writer may leave out what is zero or empty.
         let data: String = member(&members, "data")?;
         let port: u8 = member(&members, "fPort")?;
@@ -149,7 +149,10 @@ impl<'a> UplinkEvent<'a> {
     }
 }
 
-fn member<T: serde::de::DeserializeOwned + Default>(members: &Members<'_>, name: &'static str) -> Result<T, Malformed> {
+fn member<T: serde::de::DeserializeOwned + Default>(
+    members: &RawObject<'_>,
+    name: &'static str,
+) -> Result<T, Malformed> {
     if members.has(name) { members.get(name).ok_or(Malformed::Member(name)) } else { Ok(T::default()) }
 }
 

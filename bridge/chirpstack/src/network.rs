@@ -12,7 +12,7 @@ use std::{
 use api::chirpstack::DeviceQueueItem;
 use bridge::{
     Environment, Error, Network, NetworkState, StateDir,
-    codec::look_up::Api,
+    codec::single_flight::Api,
     hand_over::{
         HandOver,
         network::{Route, not_sent, refusal},

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use api::chirpstack::{CodecRuntime, DeviceProfile, GetDeviceProfileResponse, GetDeviceResponse};
 use bridge::{
     Error,
-    codec::{look_up::LookUpLimits, outcome::Decoded},
+    codec::{outcome::Decoded, single_flight::LookUpLimits},
 };
 use client::{Trust, chirpstack::ChirpStackClient};
 use runtime::Pool;

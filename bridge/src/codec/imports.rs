@@ -15,7 +15,7 @@ use server::{private_file::write_private, status::ErrorChain};
 use tokio::time::sleep;
 use types::Kinded;
 
-use super::look_up::LookUps;
+use super::single_flight::SingleFlight;
 use crate::metrics;
 
 /// Maximum time that a changed script may take to load before it is used.
@@ -24,7 +24,7 @@ pub const LOAD_WAIT: Duration = Duration::from_secs(10);
 /// Imported objects, in memory and on disk.
 pub struct Imports<K> {
     /// Looks up what is not known yet.
-    pub look_ups: LookUps,
+    pub single_flight: SingleFlight,
     known: Mutex<K>,
     file: PathBuf,
     is_file_outdated: AtomicBool,
@@ -40,9 +40,9 @@ pub trait Export: Send + 'static {
 
 impl<K: Export> Imports<K> {
     /// Takes what `file` has as `known`.
-    pub fn new(look_ups: LookUps, known: K, file: PathBuf) -> Self {
+    pub fn new(single_flight: SingleFlight, known: K, file: PathBuf) -> Self {
         let known = Mutex::new(known);
-        Self { look_ups, known, file, is_file_outdated: AtomicBool::new(false), writing: Mutex::default() }
+        Self { single_flight, known, file, is_file_outdated: AtomicBool::new(false), writing: Mutex::default() }
     }
 
     /// Locks the imported objects.
@@ -62,7 +62,7 @@ impl<K: Export> Imports<K> {
         codecs: &str,
         refresh: impl Fn() -> F,
     ) {
-        let (network, interval) = (self.look_ups.api.network, self.look_ups.limits.refused_for);
+        let (network, interval) = (self.single_flight.api.network, self.single_flight.limits.refused_for);
         let mut is_failing = false;
         loop {
             sleep(interval).await;

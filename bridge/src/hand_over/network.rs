@@ -9,7 +9,7 @@ use server::{status::ErrorChain, telemetry::Health};
 use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkEvent, NetworkRefusal};
 
 use super::traffic::TrafficState;
-use crate::{codec::look_up::Api, metrics};
+use crate::{codec::single_flight::Api, metrics};
 
 /// Takes what a network reports about the devices of an application.
 pub trait Receiver: Send + Sync {

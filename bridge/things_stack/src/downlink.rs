@@ -7,10 +7,10 @@ use std::sync::Arc;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bridge::{
     codec::{
-        look_up::is_final,
         outcome::{CodecError, Input},
+        single_flight::is_final,
     },
-    message::members::Members,
+    message::raw_object::RawObject,
     metrics,
     publish::output::Output,
     receive::dedup::Dedup,
@@ -94,7 +94,7 @@ impl Downlinks {
         let malformed = |error: serde_json::Error| {
             CodecError::Command(format!("the message is not a JSON object with `downlinks`: {error}"))
         };
-        let mut message = Members::parse(payload).map_err(malformed)?;
+        let mut message = RawObject::parse(payload).map_err(malformed)?;
         let Some(downlinks) = message.raw("downlinks").map(|downlinks| downlinks.get().to_owned()) else {
             return Err(CodecError::Command("`downlinks` is missing: it must be an array".to_owned()));
         };
@@ -105,7 +105,7 @@ impl Downlinks {
         }
         let (mut translated, mut has_encoded) = (Vec::with_capacity(items.len()), false);
         for item in items {
-            let downlink = Members::parse(item.get().as_bytes()).map_err(malformed)?;
+            let downlink = RawObject::parse(item.get().as_bytes()).map_err(malformed)?;
             if downlink.has("decoded_payload") && !downlink.has("frm_payload") {
                 translated.push(self.encode(topic, downlink).await?);
                 has_encoded = true;
@@ -117,7 +117,7 @@ impl Downlinks {
         Ok(Request { body: serde_json::to_vec(&message).map_err(malformed)?, has_encoded })
     }
 
-    async fn encode(&self, topic: Topic<'_>, mut downlink: Members<'_>) -> Result<Box<RawValue>, CodecError> {
+    async fn encode(&self, topic: Topic<'_>, mut downlink: RawObject<'_>) -> Result<Box<RawValue>, CodecError> {
         let failed = |error: serde_json::Error| CodecError::Command(error.to_string());
         let port = port(&downlink)?;
         let input = Input { port, time_ms: self.clock.now().as_millis(), seed: 0, variables: "" };
@@ -183,7 +183,7 @@ fn operation(topic: Topic<'_>) -> Option<QueueOperation> {
 }
 
 /// The port of a downlink; zero for none.
-fn port(downlink: &Members<'_>) -> Result<u8, CodecError> {
+fn port(downlink: &RawObject<'_>) -> Result<u8, CodecError> {
     let Some(text) = downlink.raw("f_port").map(RawValue::get).filter(|text| *text != "null") else { return Ok(0) };
     text.parse().map_err(|_| CodecError::Command(format!("`f_port` is {text}: it must be a number from 1 to 255")))
 }

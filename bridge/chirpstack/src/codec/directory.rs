@@ -12,7 +12,7 @@ use std::{num::NonZeroUsize, path::PathBuf, sync::Arc};
 use api::chirpstack::{GetDeviceProfileResponse, GetDeviceResponse};
 use bridge::codec::{
     imports::Imports,
-    look_up::{Api, LookUpError, LookUpLimits, LookUps, Object},
+    single_flight::{Api, LookUpError, LookUpLimits, Object, SingleFlight},
 };
 use client::chirpstack::ChirpStackClient;
 use lru::LruCache;
@@ -56,7 +56,7 @@ impl Directory {
             devices: LruCache::new(capacity(limits.devices_max)),
         };
         cache_file::read(&file, &codecs, &mut known);
-        let imports = Arc::new(Imports::new(LookUps::new(API, limits.look_ups), known, file));
+        let imports = Arc::new(Imports::new(SingleFlight::new(API, limits.look_ups), known, file));
         Self { api, token_file, codecs, imports }
     }
 
@@ -68,18 +68,18 @@ impl Directory {
     /// The device profile with this id.
     pub(crate) async fn profile(&self, id: &str) -> Result<Arc<Profile>, LookUpError> {
         let known = || self.imports.lock().profiles.get(id).cloned();
-        self.imports.look_ups.look_up(object("device profile", id), known, || self.fetch_profile(id)).await
+        self.imports.single_flight.get_or_fetch(object("device profile", id), known, || self.fetch_profile(id)).await
     }
 
     /// The device with this EUI.
     pub(crate) async fn device(&self, dev_eui: &str) -> Result<Arc<Device>, LookUpError> {
         let known = || self.imports.lock().devices.get(dev_eui).cloned();
-        self.imports.look_ups.look_up(object("device", dev_eui), known, || self.fetch_device(dev_eui)).await
+        self.imports.single_flight.get_or_fetch(object("device", dev_eui), known, || self.fetch_device(dev_eui)).await
     }
 
     /// The same, as the API describes it now.
     pub(crate) async fn device_now(&self, dev_eui: &str) -> Result<Arc<Device>, LookUpError> {
-        self.imports.look_ups.look_up(object("device", dev_eui), || None, || self.fetch_device(dev_eui)).await
+        self.imports.single_flight.get_or_fetch(object("device", dev_eui), || None, || self.fetch_device(dev_eui)).await
     }
 
     /// ChirpStack's API.

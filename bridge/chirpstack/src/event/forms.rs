@@ -6,7 +6,7 @@
 use api::chirpstack_events::integration::{
     AckEvent, DeviceInfo, IntegrationEvent, JoinEvent, LocationEvent, LogEvent, StatusEvent, TxAckEvent, UplinkEvent,
 };
-use bridge::{message::members::Members, publish::output::Entry};
+use bridge::{message::raw_object::RawObject, publish::output::Entry};
 use bytes::Bytes;
 use pbjson_types::{Struct, Timestamp};
 use prost::{
@@ -191,7 +191,7 @@ fn protobuf<E: Event + DeserializeOwned>(json: &[u8]) -> serde_json::Result<Vec<
 
 /// The object is read apart from the rest.
 fn object_protobuf<E: ObjectEvent + DeserializeOwned>(json: &[u8]) -> serde_json::Result<Vec<u8>> {
-    let mut members = Members::parse(json)?;
+    let mut members = RawObject::parse(json)?;
     let object = members.raw("object").filter(|object| object.get() != "null").map(to_struct).transpose()?;
     members.remove("object");
     let mut event: E = serde_json::from_slice(&serde_json::to_vec(&members)?)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bridge::{
-    codec::look_up::LookUpError,
+    codec::single_flight::LookUpError,
     hand_over::{HandOver, HandedOver, network::Receiver},
     metrics,
 };

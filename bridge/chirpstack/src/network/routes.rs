@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use bridge::{Error, codec::look_up::is_final, hand_over::network::Route};
+use bridge::{Error, codec::single_flight::is_final, hand_over::network::Route};
 use client::chirpstack::ChirpStackClient;
 use link::backoff::Backoff;
 use lru::LruCache;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bridge::{codec::look_up::is_final, metrics};
+use bridge::{codec::single_flight::is_final, metrics};
 use client::things_stack::{StoredQuery, ThingsStackClient};
 use link::delivery::{Ack, Delivery};
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bridge::{Environment, Error, StateDir, codec::look_up::LookUpLimits};
+use bridge::{Environment, Error, StateDir, codec::single_flight::LookUpLimits};
 use client::{Trust, things_stack::ThingsStackClient};
 use link::secret_file::read;
 use server::status::ErrorChain;

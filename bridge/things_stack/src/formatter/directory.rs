@@ -11,8 +11,8 @@ use std::{collections::HashMap, num::NonZeroUsize, path::PathBuf, sync::Arc};
 
 use bridge::codec::{
     imports::Imports,
-    look_up::{Api, LookUpError, LookUpLimits, LookUps, Object},
     outcome::CodecError,
+    single_flight::{Api, LookUpError, LookUpLimits, Object, SingleFlight},
 };
 use client::things_stack::{FormatterRole, Link, ThingsStackClient, VersionIds};
 use lru::LruCache;
@@ -73,7 +73,7 @@ impl Directory {
             models: LruCache::new(capacity(limits.models_max)),
         };
         cache_file::read(&file, &loader, &mut known);
-        let imports = Arc::new(Imports::new(LookUps::new(API, limits.look_ups), known, file));
+        let imports = Arc::new(Imports::new(SingleFlight::new(API, limits.look_ups), known, file));
         Self {
             api,
             applications: applications
@@ -143,15 +143,15 @@ impl Directory {
     async fn defaults(&self, application: &Application) -> Result<Arc<Defaults>, LookUpError> {
         let known = || self.imports.lock().defaults.get(application.uid.as_str()).cloned();
         let fetch = || self.fetch_defaults(application);
-        self.imports.look_ups.look_up(application.object("application", &application.uid), known, fetch).await
+        self.imports.single_flight.get_or_fetch(application.object("application", &application.uid), known, fetch).await
     }
 
     async fn device(&self, application: &Application, device: &str) -> Result<Arc<Device>, LookUpError> {
         let key = device_key(&application.uid, device);
         let known = || self.imports.lock().devices.get(key.as_str()).cloned();
         self.imports
-            .look_ups
-            .look_up(application.object("device", &key), known, || self.fetch_device(application, device))
+            .single_flight
+            .get_or_fetch(application.object("device", &key), known, || self.fetch_device(application, device))
             .await
     }
 
@@ -159,8 +159,8 @@ impl Directory {
         let id = model_id(version);
         let known = || self.imports.lock().models.get(id.as_str()).cloned();
         self.imports
-            .look_ups
-            .look_up(application.object("model", &id), known, || self.fetch_model(application, version))
+            .single_flight
+            .get_or_fetch(application.object("model", &id), known, || self.fetch_model(application, version))
             .await
     }
 

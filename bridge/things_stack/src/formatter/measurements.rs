@@ -2,7 +2,7 @@
 //!
 //! The list is that of its Application Server and of its device repository, which is ahead of it.
 
-use bridge::message::members::Members;
+use bridge::message::raw_object::RawObject;
 use serde_json::value::{RawValue, to_raw_value};
 use types::Timestamp;
 
@@ -83,7 +83,7 @@ fn check(measurement: &RawValue) -> (Option<Box<RawValue>>, Vec<Problem>) {
 
 /// The valid fields of an object, if it has any; none outside for something else. Each path starts with `prefix`.
 fn object(text: &RawValue, prefix: &str, problems: &mut Vec<Problem>) -> Option<Option<Box<RawValue>>> {
-    let mut members = Members::parse(text.get().as_bytes()).ok()?;
+    let mut members = RawObject::parse(text.get().as_bytes()).ok()?;
     members.replace_each(|name, value| {
         let path = format!("{prefix}{name}");
         match valid(&path, value, problems) {

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use bridge::{
-    message::members::Members,
+    message::raw_object::RawObject,
     receive::lanes::{Lanes, Work},
 };
 use bytes::Bytes;
@@ -172,7 +172,7 @@ impl Webhook {
     ) -> Result<(), Refusal> {
         let malformed = |error: serde_json::Error| Refusal::Malformed(error.to_string());
         let Message { end_device_ids: ids } = serde_json::from_slice(&body).map_err(malformed)?;
-        let members = Members::parse(&body).map_err(malformed)?;
+        let members = RawObject::parse(&body).map_err(malformed)?;
         let kind = KINDS.iter().find(|(member, _)| members.has(member)).map(|(_, kind)| *kind);
         let kind = kind.ok_or_else(|| Refusal::Malformed("it has no known kind of message".to_owned()))?;
         if !is_id(&ids.device_id) {

@@ -1,17 +1,17 @@
 //! Reports of The Things Stack about a downlink, with the payload as the formatter of downlinks decodes it.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use bridge::{codec::outcome::Decoded, message::members::Members};
+use bridge::{codec::outcome::Decoded, message::raw_object::RawObject};
 use serde_json::value::to_raw_value;
 
 /// An `ApplicationUp` about a downlink.
 pub(crate) struct DownlinkEvent<'a> {
-    members: Members<'a>,
+    members: RawObject<'a>,
     /// The member that reports the outcome of the downlink.
     kind: &'static str,
     /// The object around a failed downlink, which also has the error; `None` for other kinds.
-    failure: Option<Members<'a>>,
-    downlink: Members<'a>,
+    failure: Option<RawObject<'a>>,
+    downlink: RawObject<'a>,
     pub(crate) port: u8,
     pub(crate) payload: Vec<u8>,
 }
@@ -31,10 +31,10 @@ impl<'a> DownlinkEvent<'a> {
 
     /// None for a message with nothing to decode.
     pub(crate) fn parse(kind: &'static str, message: &'a [u8]) -> Option<Self> {
-        let members = Members::parse(message).ok()?;
-        let inner = Members::parse(members.parsed(kind)?.get().as_bytes()).ok()?;
+        let members = RawObject::parse(message).ok()?;
+        let inner = RawObject::parse(members.parsed(kind)?.get().as_bytes()).ok()?;
         let (downlink, failure) = match kind {
-            "downlink_failed" => (Members::parse(inner.parsed("downlink")?.get().as_bytes()).ok()?, Some(inner)),
+            "downlink_failed" => (RawObject::parse(inner.parsed("downlink")?.get().as_bytes()).ok()?, Some(inner)),
             _ => (inner, None),
         };
         // The one that the application itself sent stays.

@@ -1,7 +1,7 @@
 //! The uplink message: what its formatter needs, and the same message with a decoded payload.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use bridge::message::members::Members;
+use bridge::message::raw_object::RawObject;
 use client::things_stack::VersionIds;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
@@ -14,8 +14,8 @@ const DECODED: [&str; 4] =
 
 /// An `ApplicationUp` of The Things Stack with an `uplink_message`.
 pub(crate) struct UplinkMessage<'a> {
-    members: Members<'a>,
-    uplink: Members<'a>,
+    members: RawObject<'a>,
+    uplink: RawObject<'a>,
     pub(crate) port: u8,
     pub(crate) payload: Vec<u8>,
     pub(crate) received_at: Option<Timestamp>,
@@ -44,9 +44,9 @@ pub(crate) enum Malformed {
 
 impl<'a> UplinkMessage<'a> {
     pub(crate) fn parse(message: &'a [u8]) -> Result<Self, Malformed> {
-        let members = Members::parse(message).map_err(|_| Malformed::NotJson)?;
+        let members = RawObject::parse(message).map_err(|_| Malformed::NotJson)?;
         let uplink = members.parsed("uplink_message").ok_or(Malformed::Member("uplink_message"))?;
-        let uplink = Members::parse(uplink.get().as_bytes()).map_err(|_| Malformed::Member("uplink_message"))?;
+        let uplink = RawObject::parse(uplink.get().as_bytes()).map_err(|_| Malformed::Member("uplink_message"))?;
         // What is zero or empty is left out.
         let port: u8 = member(&uplink, "f_port")?;
         let counter: u32 = member(&uplink, "f_cnt")?;
@@ -110,7 +110,7 @@ impl<'a> UplinkMessage<'a> {
     }
 }
 
-fn member<T: DeserializeOwned + Default>(members: &Members<'_>, name: &'static str) -> Result<T, Malformed> {
+fn member<T: DeserializeOwned + Default>(members: &RawObject<'_>, name: &'static str) -> Result<T, Malformed> {
     if members.has(name) { members.get(name).ok_or(Malformed::Member(name)) } else { Ok(T::default()) }
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use bridge::codec::look_up::{LookUpError, LookUpLimits, LookUps, Object};
+use bridge::codec::single_flight::{LookUpError, LookUpLimits, Object, SingleFlight};
 use client::things_stack::{Attributes, ThingsStackClient};
 use lru::LruCache;
 use tokio::sync::Mutex as AsyncMutex;
@@ -27,7 +27,7 @@ const LIST_AGE_MAX: Duration = Duration::from_secs(10);
 /// The devices of all applications.
 pub(super) struct Devices {
     api: ThingsStackClient,
-    look_ups: LookUps,
+    single_flight: SingleFlight,
     known: Mutex<Known>,
     /// By application: when all its devices were last listed. One list at a time, which all wait for who need it.
     lists: HashMap<String, AsyncMutex<Option<Timestamp>>>,
@@ -59,7 +59,13 @@ impl Devices {
         let known =
             Known { attributes: LruCache::new(capacity), ids: LruCache::new(capacity), euis: LruCache::new(capacity) };
         let lists = settings.applications.iter().map(|application| (application.id.clone(), AsyncMutex::default()));
-        Self { api, look_ups: LookUps::new(API, limits), known: Mutex::new(known), lists: lists.collect(), clock }
+        Self {
+            api,
+            single_flight: SingleFlight::new(API, limits),
+            known: Mutex::new(known),
+            lists: lists.collect(),
+            clock,
+        }
     }
 
     /// The attributes of a device, as they were when it was first heard.
@@ -77,7 +83,7 @@ impl Devices {
             Ok(found)
         };
         let object = Object { what: "device", id: &key, application: &application.uid };
-        self.look_ups.look_up(object, known, fetch).await
+        self.single_flight.get_or_fetch(object, known, fetch).await
     }
 
     /// Takes note of the id of a device, which another one may have had before.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bridge::{
-    codec::look_up::LookUpError,
+    codec::single_flight::LookUpError,
     hand_over::{HandOver, network::Receiver},
     metrics,
 };

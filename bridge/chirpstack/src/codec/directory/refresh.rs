@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use bridge::codec::{imports::LOAD_WAIT, look_up::is_final};
+use bridge::codec::{imports::LOAD_WAIT, single_flight::is_final};
 use client::chirpstack::PAGE_ITEMS;
 use link::secret_file::read_secret;
 use server::status::ErrorChain;

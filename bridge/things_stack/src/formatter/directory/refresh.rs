@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bridge::codec::{imports::LOAD_WAIT, look_up::is_final};
+use bridge::codec::{imports::LOAD_WAIT, single_flight::is_final};
 use futures::{StreamExt, stream};
 use server::status::ErrorChain;
 use tokio::time::Instant;

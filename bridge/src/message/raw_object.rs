@@ -12,9 +12,9 @@ use serde_json::value::RawValue;
 /// The members of a JSON object, in their order. Of several with the same name there is only the last, which is the one
 /// that most readers take.
 #[derive(Clone, Debug)]
-pub struct Members<'a>(Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
+pub struct RawObject<'a>(Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
 
-impl<'a> Members<'a> {
+impl<'a> RawObject<'a> {
     /// Parses an object; an error for anything else.
     pub fn parse(text: &'a [u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(text)
@@ -76,7 +76,7 @@ impl<'a> Members<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Object;
 
@@ -107,7 +107,7 @@ fn last_of_each<'a, V>(members: Vec<(Cow<'a, str>, V)>) -> Vec<(Cow<'a, str>, V)
     last
 }
 
-impl Serialize for Members<'_> {
+impl Serialize for RawObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (name, value) in &self.0 {
@@ -125,8 +125,8 @@ struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 mod tests {
     use super::*;
 
-    fn edited(text: &str, edit: impl FnOnce(&mut Members<'_>)) -> String {
-        let mut members = Members::parse(text.as_bytes()).unwrap();
+    fn edited(text: &str, edit: impl FnOnce(&mut RawObject<'_>)) -> String {
+        let mut members = RawObject::parse(text.as_bytes()).unwrap();
         edit(&mut members);
         serde_json::to_string(&members).unwrap()
     }
@@ -146,7 +146,7 @@ mod tests {
     fn of_members_with_the_same_name_there_is_only_the_last() {
         let text = r#"{"object":null,"a":1,"\u006fbject":{"new":1},"b":2}"#;
         assert_eq!(edited(text, |_| ()), r#"{"a":1,"object":{"new":1},"b":2}"#);
-        assert!(Members::parse(text.as_bytes()).unwrap().has("object"));
+        assert!(RawObject::parse(text.as_bytes()).unwrap().has("object"));
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn rejects_what_is_no_object() {
         for text in ["", "[]", "1", "{", "\u{a}\u{24}bf75e9d6", "{\"a\":}", "{} {}"] {
-            assert!(Members::parse(text.as_bytes()).is_err(), "{text}");
+            assert!(RawObject::parse(text.as_bytes()).is_err(), "{text}");
         }
     }
 }

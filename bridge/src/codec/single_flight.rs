@@ -1,4 +1,4 @@
-//! Looks up what a message needs in the network's API, once for all messages that need it.
+//! Fetches what messages need from the network's API, once for all messages that need it at the same time.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -52,8 +52,8 @@ pub struct Object<'a> {
     pub application: &'a str,
 }
 
-/// Looks objects up.
-pub struct LookUps {
+/// Fetches objects, each once for all messages that wait for it.
+pub struct SingleFlight {
     pub(super) api: Api,
     pub(super) limits: LookUpLimits,
     answers: Mutex<Answers>,
@@ -108,7 +108,7 @@ struct Answers {
     is_failing: bool,
 }
 
-impl LookUps {
+impl SingleFlight {
     /// Starts without answers of the API.
     pub fn new(api: Api, limits: LookUpLimits) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl LookUps {
     }
 
     /// Returns a known object, or fetches it, and waits for an API that cannot be reached.
-    pub async fn look_up<T, F: Future<Output = client::Result<T>>>(
+    pub async fn get_or_fetch<T, F: Future<Output = client::Result<T>>>(
         &self,
         object: Object<'_>,
         known: impl Fn() -> Option<T>,
