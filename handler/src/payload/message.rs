@@ -15,11 +15,11 @@ pub struct Payload {
     /// The LoRaWAN port.
     pub port: u8,
     /// The frame counter.
-    pub counter: u32,
+    pub f_cnt: u32,
     /// True if the device wants an acknowledgement.
     pub confirmed: bool,
     /// True if the device sent this counter before.
-    pub retry: bool,
+    pub is_retry: bool,
     /// When the frame was received.
     pub received: Timestamp,
     /// Seeds the functions' random numbers: the same for the same message on every node, and on every retry.
@@ -40,9 +40,9 @@ impl Payload {
         Ok(Self {
             bytes,
             port,
-            counter: 0,
+            f_cnt: 0,
             confirmed: false,
-            retry: false,
+            is_retry: false,
             received,
             seed: 0,
             metadata: Metadata::default(),

@@ -25,7 +25,7 @@ pub struct Frame {
     /// When it was received.
     pub received: Timestamp,
     /// The frame counter.
-    pub counter: u32,
+    pub f_cnt: u32,
     /// True if the device wants an acknowledgement.
     pub confirmed: bool,
     /// True if the device sent this counter before.
@@ -54,7 +54,7 @@ impl Frame {
             port: parse_port(port)?,
             payload,
             received,
-            counter: 0,
+            f_cnt: 0,
             confirmed: false,
             is_retry: false,
             metadata: Metadata::default(),
@@ -71,24 +71,24 @@ impl Frame {
         uplink: NetworkUplink,
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let NetworkUplink { port, counter, confirmed, payload, received, metadata, variables, warnings, .. } = uplink;
+        let NetworkUplink { port, f_cnt, confirmed, payload, received, metadata, variables, warnings, .. } = uplink;
         check_length(&payload)?;
         let extra = variables.map(|variables| format!(r#"{{"variables":{variables}}}"#)).unwrap_or_default();
         let received = received.unwrap_or(now);
         // Networks drop what a device sends again.
         let is_retry = false;
-        Ok(Self { app_id, dev_id, port, payload, received, counter, confirmed, is_retry, metadata, extra, warnings })
+        Ok(Self { app_id, dev_id, port, payload, received, f_cnt, confirmed, is_retry, metadata, extra, warnings })
     }
 
     pub(crate) fn into_payload(self, device: &Device) -> Payload {
         Payload {
             bytes: (self.port > 0).then_some(self.payload),
             port: self.port,
-            counter: self.counter,
+            f_cnt: self.f_cnt,
             confirmed: self.confirmed,
-            retry: self.is_retry,
+            is_retry: self.is_retry,
             received: self.received,
-            seed: usual_seed(&device.app_id, &device.dev_id, self.counter),
+            seed: usual_seed(&device.app_id, &device.dev_id, self.f_cnt),
             metadata: self.metadata,
             extra: self.extra,
             warnings: self.warnings,

@@ -30,9 +30,9 @@ pub(crate) fn record(
     let failure = decoded.error.as_ref().map(ToString::to_string);
     history.append(&NewRecord {
         port: payload.port,
-        counter: payload.counter,
+        counter: payload.f_cnt,
         confirmed: payload.confirmed,
-        is_retry: payload.retry,
+        is_retry: payload.is_retry,
         payload: payload.bytes.as_deref().unwrap_or_default(),
         metadata: &metadata(&payload.metadata),
         extra: &payload.extra,

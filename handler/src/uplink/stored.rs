@@ -21,9 +21,9 @@ pub(crate) fn payload(record: &Record) -> Payload {
     Payload {
         bytes: (record.port > 0).then(|| record.payload.clone()),
         port: record.port,
-        counter: record.counter,
+        f_cnt: record.counter,
         confirmed: record.confirmed,
-        retry: record.is_retry,
+        is_retry: record.is_retry,
         received: record.received,
         seed: record.seed.unwrap_or_else(|| seed(&record.app_id, &record.dev_id, record.counter)),
         metadata: types::Metadata::default(),

@@ -119,7 +119,7 @@ impl Event<'_> {
         Ok(NetworkUplink {
             device,
             port: self.f_port,
-            counter: self.f_cnt,
+            f_cnt: self.f_cnt,
             confirmed: self.confirmed,
             payload: STANDARD.decode(self.data).map_err(|_| Unreadable::Member("data"))?,
             received: self.time,

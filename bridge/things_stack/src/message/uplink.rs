@@ -27,7 +27,7 @@ pub(crate) struct UplinkMessage<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     session_key_id: String,
-    counter: u32,
+    f_cnt: u32,
     received_at_ms: i64,
     port: u8,
     payload: String,
@@ -49,7 +49,7 @@ impl<'a> UplinkMessage<'a> {
         let uplink = RawObject::parse(uplink.get().as_bytes()).map_err(|_| Malformed::Member("uplink_message"))?;
         // What is zero or empty is left out.
         let port: u8 = member(&uplink, "f_port")?;
-        let counter: u32 = member(&uplink, "f_cnt")?;
+        let f_cnt: u32 = member(&uplink, "f_cnt")?;
         let payload: String = member(&uplink, "frm_payload")?;
         let received_at: Option<Timestamp> = uplink.get("received_at").or_else(|| members.get("received_at"));
         Ok(Self {
@@ -59,7 +59,7 @@ impl<'a> UplinkMessage<'a> {
             version: uplink.get("version_ids").filter(|version: &VersionIds| !version.brand_id.is_empty()),
             identity: Identity {
                 session_key_id: member(&uplink, "session_key_id")?,
-                counter,
+                f_cnt,
                 received_at_ms: received_at.map_or(0, Timestamp::as_millis),
                 port,
                 payload,

@@ -170,7 +170,7 @@ impl Message {
         let event = NetworkEvent::Uplink(Box::new(NetworkUplink {
             device,
             port: uplink.f_port,
-            counter: uplink.f_cnt,
+            f_cnt: uplink.f_cnt,
             confirmed: uplink.confirmed,
             payload: STANDARD.decode(uplink.frm_payload).map_err(|_| Unreadable::Member("frm_payload"))?,
             received,

@@ -82,7 +82,7 @@ pub struct NetworkUplink {
     /// The LoRaWAN port; zero if it has no payload for the application.
     pub port: u8,
     /// The frame counter.
-    pub counter: u32,
+    pub f_cnt: u32,
     /// True if the device requested an acknowledgement.
     pub confirmed: bool,
     /// The decrypted payload.

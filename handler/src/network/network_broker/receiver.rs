@@ -205,7 +205,7 @@ impl Verified {
             port: frame.port,
             payload: frame.payload.clone(),
             received: *received,
-            counter: frame.f_cnt,
+            f_cnt: frame.f_cnt,
             confirmed: frame.is_confirmed,
             is_retry: *is_retry,
             metadata: metadata.clone(),

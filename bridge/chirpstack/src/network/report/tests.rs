@@ -55,7 +55,7 @@ fn an_uplink_has_the_radio_metadata_of_v2() {
     let report = read("up", &event).unwrap();
     assert_eq!(report.deduplication_id, "d1");
     let Some(NetworkEvent::Uplink(uplink)) = report.event else { panic!() };
-    assert_eq!((uplink.port, uplink.counter, uplink.confirmed), (2, 7, true));
+    assert_eq!((uplink.port, uplink.f_cnt, uplink.confirmed), (2, 7, true));
     assert_eq!((uplink.payload, uplink.device.name), (vec![1, 2, 3], "Kitchen".to_owned()));
     let metadata = serde_json::to_value(&uplink.metadata).unwrap();
     let expected = json!({
