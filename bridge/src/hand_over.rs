@@ -76,7 +76,7 @@ impl HandOver {
         event: impl Fn() -> F,
     ) -> HandedOver {
         if self.dedup.contains(key) {
-            self.traffic.repeated();
+            self.traffic.duplicate();
             return HandedOver::Repeated;
         }
         let outcome = self.try_until_done(receiver, dev_eui, event).await;

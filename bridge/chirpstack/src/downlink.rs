@@ -57,14 +57,14 @@ struct DeviceInfo<'a> {
 
 impl Downlinks {
     /// Passes a command on, or publishes the reason of the failure; then acknowledges it.
-    pub(super) async fn handle(&self, Delivery { topic, payload, is_repeated, ack, .. }: Delivery) {
+    pub(super) async fn handle(&self, Delivery { topic, payload, is_duplicate, ack, .. }: Delivery) {
         let Some(topic) = Topic::parse(&topic, &self.applications.prefix) else {
             // The filter lets no other topic through.
             return ack.acknowledge().await;
         };
         let key = self.dedup.key(topic, &payload[..]);
         // The same command twice is two downlinks, unless the broker says that it sends it again.
-        if is_repeated && self.dedup.contains(key) {
+        if is_duplicate && self.dedup.contains(key) {
             metrics::downlink("duplicate");
             return ack.acknowledge().await;
         }

@@ -22,7 +22,7 @@ const NONE: i64 = i64::MIN;
 pub struct NetworkTraffic {
     clock: Arc<dyn Clock>,
     taken: AtomicU64,
-    repeated: AtomicU64,
+    duplicates: AtomicU64,
     ignored: AtomicU64,
     malformed: AtomicU64,
     refused: AtomicU64,
@@ -43,7 +43,7 @@ pub struct TrafficState {
     /// Number of events that were handed over.
     pub taken: u64,
     /// Number of events that had been handed over before.
-    pub repeated: u64,
+    pub duplicates: u64,
     /// Number of events that concern nobody here.
     pub ignored: u64,
     /// Number of events that cannot be read.
@@ -84,7 +84,7 @@ impl NetworkTraffic {
         Self {
             clock,
             taken: AtomicU64::default(),
-            repeated: AtomicU64::default(),
+            duplicates: AtomicU64::default(),
             ignored: AtomicU64::default(),
             malformed: AtomicU64::default(),
             refused: AtomicU64::default(),
@@ -127,8 +127,8 @@ impl NetworkTraffic {
         self.count(&self.taken);
     }
 
-    pub(super) fn repeated(&self) {
-        self.count(&self.repeated);
+    pub(super) fn duplicate(&self) {
+        self.count(&self.duplicates);
     }
 
     pub(super) fn refused(&self) {
@@ -152,7 +152,7 @@ impl NetworkTraffic {
         let last_lag = set(&self.last_lag_ms).and_then(|lag_ms| u64::try_from(lag_ms).ok());
         TrafficState {
             taken: self.taken.load(Relaxed),
-            repeated: self.repeated.load(Relaxed),
+            duplicates: self.duplicates.load(Relaxed),
             ignored: self.ignored.load(Relaxed),
             malformed: self.malformed.load(Relaxed),
             refused: self.refused.load(Relaxed),
@@ -179,8 +179,8 @@ impl NetworkTraffic {
 impl TrafficState {
     /// Number of events that were dealt with, whatever became of them.
     pub fn received(&self) -> u64 {
-        let Self { taken, repeated, ignored, malformed, refused, foreign, .. } = self;
-        [taken, repeated, ignored, malformed, refused, foreign].into_iter().sum()
+        let Self { taken, duplicates, ignored, malformed, refused, foreign, .. } = self;
+        [taken, duplicates, ignored, malformed, refused, foreign].into_iter().sum()
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
         let traffic = NetworkTraffic::new(clock.clone());
         assert_eq!(traffic.state(), TrafficState::default());
         traffic.taken(None);
-        traffic.repeated();
+        traffic.duplicate();
         traffic.ignored();
         traffic.malformed(true);
         traffic.refused();

@@ -51,7 +51,7 @@ struct Request {
 
 impl Downlinks {
     /// Queues downlinks, or publishes the reason of the failure; then acknowledges the message.
-    pub(super) async fn handle(&self, Delivery { topic, payload, is_repeated, ack, .. }: Delivery) {
+    pub(super) async fn handle(&self, Delivery { topic, payload, is_duplicate, ack, .. }: Delivery) {
         let parsed = Topic::parse(&topic, &self.applications.prefix);
         let Some((topic, operation)) = parsed.and_then(|topic| Some((topic, operation(topic)?))) else {
             // The filter lets no other topic through.
@@ -59,7 +59,7 @@ impl Downlinks {
         };
         let key = self.dedup.key(topic, &payload[..]);
         // The same request twice is two downlinks, unless the broker says that it sends it again.
-        if is_repeated && self.dedup.contains(key) {
+        if is_duplicate && self.dedup.contains(key) {
             metrics::downlink("duplicate");
             return ack.acknowledge().await;
         }

@@ -171,10 +171,10 @@ impl Task {
         let Some(received_at) = received_at(&delivery) else { return self.lanes.add(&device, delivery) };
         let (uid, positions) = (self.uid().to_owned(), self.intake.positions.clone());
         positions.begin(&uid, received_at);
-        let Delivery { topic, payload, is_repeated, is_late, ack } = delivery;
+        let Delivery { topic, payload, is_duplicate, is_late, ack } = delivery;
         let clock = self.intake.clock.clone();
         let ack = ack.then(move || positions.end(&uid, received_at, clock.now()));
-        self.lanes.add(&device, Delivery { topic, payload, is_repeated, is_late, ack });
+        self.lanes.add(&device, Delivery { topic, payload, is_duplicate, is_late, ack });
     }
 
     fn uid(&self) -> &str {

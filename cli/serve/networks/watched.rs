@@ -62,7 +62,7 @@ const METRICS: [Metric; 5] = [
             let traffic = &state.traffic;
             vec![
                 (Some("taken"), traffic.taken as f64),
-                (Some("duplicate"), traffic.repeated as f64),
+                (Some("duplicate"), traffic.duplicates as f64),
                 (Some("ignored"), traffic.ignored as f64),
                 (Some("malformed"), traffic.malformed as f64),
                 (Some("refused"), traffic.refused as f64),

@@ -85,7 +85,7 @@ fn route(route: &WatchedRoute) -> RouteStatus {
 
 fn events(traffic: &TrafficState, in_progress: usize) -> EventStatus {
     let others = [
-        ("came again", traffic.repeated),
+        ("duplicate", traffic.duplicates),
         ("ignored: they concern nobody here", traffic.ignored),
         ("cannot be read", traffic.malformed),
         ("refused", traffic.refused),

@@ -16,7 +16,7 @@ pub struct Delivery {
     /// Its content.
     pub payload: Bytes,
     /// True if the source sent it before.
-    pub is_repeated: bool,
+    pub is_duplicate: bool,
     /// True if the source may have kept it for some time, while others received later messages.
     pub is_late: bool,
     /// Acknowledges it.

@@ -16,7 +16,7 @@ pub(crate) fn in_json(
     work: impl Fn(Delivery) -> BoxFuture<'static, ()> + Send + Sync + 'static,
 ) -> impl Fn(Incoming) -> BoxFuture<'static, ()> + Send + Sync + 'static {
     move |Incoming { topic, payload, ack }| match payload.to_json() {
-        Ok(payload) => work(Delivery { topic, payload, is_repeated: false, is_late: false, ack }),
+        Ok(payload) => work(Delivery { topic, payload, is_duplicate: false, is_late: false, ack }),
         Err(error) => {
             tracing::warn!(topic, error, "dropped an event that cannot be read");
             metrics::event("malformed");

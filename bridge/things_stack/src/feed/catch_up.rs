@@ -169,7 +169,7 @@ impl CatchUp {
         let topic = Topic { application: &self.application.uid, device, rest: "up" };
         let ack = Ack::new(async {}, permit);
         let payload = uplink.get().to_owned().into();
-        Delivery { topic: topic.to_string(), payload, is_repeated: true, is_late: true, ack }
+        Delivery { topic: topic.to_string(), payload, is_duplicate: true, is_late: true, ack }
     }
 }
 

@@ -192,7 +192,7 @@ impl Webhook {
         // Nobody waits for it when the client has gone.
         let ack = Ack::new(async move { _ = done.send(()) }, permit);
         let (topic, device) = (topic.to_string(), device_key(topic.application, topic.device));
-        self.lanes.add(&device, Delivery { topic, payload: body, is_repeated: false, is_late: false, ack });
+        self.lanes.add(&device, Delivery { topic, payload: body, is_duplicate: false, is_late: false, ack });
         // It is published when that is possible again, and a copy of it is dropped.
         let published = timeout(PUBLISH_WAIT_MAX, published).await.map_err(|_| Refusal::Unpublished)?;
         published.map_err(|_| Refusal::Unpublished)

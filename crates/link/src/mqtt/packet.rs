@@ -75,7 +75,7 @@ pub(super) struct Received {
     /// The number to acknowledge; `None` if the message was sent at most once.
     pub(super) packet: Option<u16>,
     /// True if the broker sent it before.
-    pub(super) is_repeated: bool,
+    pub(super) is_duplicate: bool,
     /// True if it was published before the subscription.
     pub(super) is_retained: bool,
 }
@@ -168,7 +168,7 @@ mod tests {
                 }
                 let Ok(Some(Event::Received(received))) = protocol.read(&mut out) else { panic!("{protocol:?}") };
                 assert_eq!((received.topic.as_str(), received.packet), ("a/é", Some(513)));
-                assert!(received.payload == payload && !received.is_repeated && out.is_empty());
+                assert!(received.payload == payload && !received.is_duplicate && out.is_empty());
             }
         }
     }

@@ -35,10 +35,10 @@ struct Known {
 impl Repeats {
     /// Notes a message, and returns the flag that tells whether it is settled: for one that comes again, the same as
     /// before.
-    pub(super) fn note(&mut self, packet: u16, is_repeated: bool, topic: &str, payload: &[u8]) -> Arc<AtomicBool> {
+    pub(super) fn note(&mut self, packet: u16, is_duplicate: bool, topic: &str, payload: &[u8]) -> Arc<AtomicBool> {
         let content = content(topic, payload);
         if let Some(known) = self.known.get(&packet)
-            && is_repeated
+            && is_duplicate
             && known.content.as_ref() == content.as_ref()
         {
             return known.is_settled.clone();
@@ -91,13 +91,13 @@ mod tests {
     fn only_the_same_message_under_the_same_number_is_a_repetition() {
         let mut repeats = Repeats::default();
         let first = repeats.note(1, false, "a", b"1");
-        for (packet, is_repeated, topic, payload, expected) in [
+        for (packet, is_duplicate, topic, payload, expected) in [
             (1, true, "a", b"1", true),
             (2, true, "a", b"1", false),
             (1, true, "a", b"2", false),
             (1, true, "a", b"1", false),
         ] {
-            let noted = repeats.note(packet, is_repeated, topic, payload);
+            let noted = repeats.note(packet, is_duplicate, topic, payload);
             assert_eq!(Arc::ptr_eq(&noted, &first), expected, "{packet} {topic} {payload:?}");
         }
         let second = repeats.note(7, false, "a", b"1");

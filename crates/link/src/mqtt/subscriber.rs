@@ -341,11 +341,11 @@ impl<F: Fn(Delivery)> Task<F> {
     /// Hands a message on. When too many are in progress, it waits, and so do the broker's next messages.
     async fn receive(&mut self, received: Received, connection: &mut Connection) -> Result<(), Lost> {
         self.received.fetch_add(1, Ordering::Relaxed);
-        let Received { topic, payload, packet, is_repeated, is_retained } = received;
+        let Received { topic, payload, packet, is_duplicate, is_retained } = received;
         if self.draining.is_cancelled() {
             return Ok(());
         }
-        let is_late = is_repeated || self.late_until.is_some_and(|until| Instant::now() < until);
+        let is_late = is_duplicate || self.late_until.is_some_and(|until| Instant::now() < until);
         let Some(permit) = self.permit(packet, connection).await? else {
             crate::metrics::dropped("too many in progress");
             return Ok(());
@@ -369,11 +369,11 @@ impl<F: Fn(Delivery)> Task<F> {
         }
         let ack = match packet {
             Some(packet) if self.tells_repeats() => {
-                ack.settling(self.repeats.note(packet, is_repeated, &topic, &payload))
+                ack.settling(self.repeats.note(packet, is_duplicate, &topic, &payload))
             }
             _ => ack,
         };
-        (self.receive)(Delivery { topic, payload, is_repeated, is_late, ack });
+        (self.receive)(Delivery { topic, payload, is_duplicate, is_late, ack });
         Ok(())
     }
 

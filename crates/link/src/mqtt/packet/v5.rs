@@ -78,7 +78,7 @@ fn event(packet: Packet) -> Result<Option<Event>, Lost> {
             topic: String::from_utf8_lossy(&message.topic).into_owned(),
             packet: (message.qos != QoS::AtMostOnce).then_some(message.pkid),
             payload: message.payload,
-            is_repeated: message.dup,
+            is_duplicate: message.dup,
             is_retained: message.retain,
         }),
         Packet::PubAck(response) => Event::Confirmed { packet: response.pkid, refusal: refusal(&response) },
