@@ -1,15 +1,11 @@
 //! Users: registering them, checking passwords, reading and changing their records; mails to them, and rate limits.
 
-mod confirmation;
 pub(crate) mod consent;
 pub(crate) mod email;
-mod first_password;
 pub(crate) mod linked_login;
-mod login_address;
 pub(crate) mod mail;
 pub(crate) mod password;
 pub(crate) mod profile;
-mod profile_change;
 pub(crate) mod rate_limit;
 pub(crate) mod session;
 mod username;

@@ -1,5 +1,7 @@
 //! E-mail addresses.
 
+mod confirmation;
+
 use std::{fmt, str::FromStr};
 
 use crate::{Error, Result};

@@ -1,5 +1,6 @@
 //! Passwords: rules, hashing and verification.
 
+mod first;
 mod threads;
 
 use std::sync::{

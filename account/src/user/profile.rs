@@ -1,10 +1,13 @@
 //! Profiles: reading and changing them, and what the operator may do to users.
 
+mod change;
+
 use api::rest::account::{ProfileChange, User};
 use server::{audit::Change, ledger::Owner};
 use types::{Secret, UserId, Username};
 
-use super::{UserRecord, no_user, password, profile_change::Changed};
+use self::change::Changed;
+use super::{UserRecord, no_user, password};
 use crate::{Account, Result, Session};
 
 /// A user authenticated by session or token.

@@ -1,5 +1,7 @@
 //! Rate limits of logins, registrations and mails, per user and per client address.
 
+mod login_address;
+
 use std::net::IpAddr;
 
 use schemars::JsonSchema;

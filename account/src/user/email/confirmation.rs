@@ -9,8 +9,13 @@ use api::rest::account::User;
 use percent_encoding::utf8_percent_encode;
 use types::{Secret, UserId};
 
-use super::{UserRecord, email::Email};
-use crate::{Account, Error, Result, public_url::QUERY_VALUE, seal::unverified_payload, user::mail::Mail};
+use super::Email;
+use crate::{
+    Account, Error, Result,
+    public_url::QUERY_VALUE,
+    seal::unverified_payload,
+    user::{UserRecord, mail::Mail},
+};
 
 /// Time that a link is valid.
 const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);

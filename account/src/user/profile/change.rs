@@ -4,12 +4,14 @@ use api::rest::account::ProfileChange;
 use server::ledger::Owner;
 use types::{FullName, Secret, Timestamp, Username};
 
-use super::{
-    UserRecord,
-    email::Email,
-    password::{self, PasswordHashString},
+use crate::{
+    Account, Error, Result,
+    user::{
+        UserRecord,
+        email::Email,
+        password::{self, PasswordHashString},
+    },
 };
-use crate::{Account, Error, Result};
 
 const NAME_BYTES_MAX: usize = 100;
 

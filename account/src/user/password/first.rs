@@ -3,8 +3,10 @@
 use server::ledger::Owner;
 use types::Secret;
 
-use super::{UserRecord, password};
-use crate::{Account, Error, Result, Session};
+use crate::{
+    Account, Error, Result, Session,
+    user::{UserRecord, password},
+};
 
 impl Account {
     /// Sets the password of a user who has none, and ends all sessions, grants and tokens. Returns the cookie of a new

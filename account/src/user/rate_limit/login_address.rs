@@ -6,8 +6,8 @@ use std::{net::IpAddr, time::Duration};
 use store::Key;
 use types::UserId;
 
-use super::user_tag;
-use crate::{Account, Result, user::rate_limit::rate_limit_address};
+use super::rate_limit_address;
+use crate::{Account, Result, user::user_tag};
 
 /// Time that an address is remembered after its first login.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
