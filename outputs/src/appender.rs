@@ -18,7 +18,7 @@ use crate::{
     Error,
     destination::Part,
     destinations::{Destinations, OfApplication},
-    message::Message,
+    message::OutputMessage,
     metrics::{self, Fate},
     queue::{Addition, Delivery, Growth, Queues, index::Index},
     queue_workers::QueueWorkers,
@@ -69,7 +69,7 @@ struct WaitingMessages {
 
 /// A message that waits to be stored.
 struct Waiting {
-    message: Message,
+    message: OutputMessage,
     stored: oneshot::Sender<bool>,
 }
 
@@ -127,7 +127,11 @@ impl AllWaiting {
 impl Appender {
     /// Has a message stored, after those of its application before it. Resolves when that is done; to `false`, or not
     /// at all, if it is not.
-    pub(crate) fn append(self: &Arc<Self>, app_id: &AppId, message: Message) -> Result<oneshot::Receiver<bool>, Error> {
+    pub(crate) fn append(
+        self: &Arc<Self>,
+        app_id: &AppId,
+        message: OutputMessage,
+    ) -> Result<oneshot::Receiver<bool>, Error> {
         let (stored, is_stored) = oneshot::channel();
         let mut all = self.waiting();
         if !all.has_room(app_id, message.body.get().len()) {
@@ -157,7 +161,7 @@ impl Appender {
         self.waiting().take(app_id)
     }
 
-    async fn store(&self, app_id: &AppId, messages: &[&Message]) -> Result<(), Error> {
+    async fn store(&self, app_id: &AppId, messages: &[&OutputMessage]) -> Result<(), Error> {
         let destinations = self.destinations.of(app_id).await?.len();
         for messages in messages.chunks((COMMIT_RECORDS_MAX / (destinations + 1)).max(1)) {
             match self.store_some(app_id, messages).await {
@@ -168,11 +172,11 @@ impl Appender {
         Ok(())
     }
 
-    async fn store_some(&self, app_id: &AppId, messages: &[&Message]) -> Result<(), Error> {
+    async fn store_some(&self, app_id: &AppId, messages: &[&OutputMessage]) -> Result<(), Error> {
         store::retry(ATTEMPTS_MAX, || self.try_store(app_id, messages)).await?.ok_or(Error::Conflict)
     }
 
-    async fn try_store(&self, app_id: &AppId, messages: &[&Message]) -> Result<Option<()>, Error> {
+    async fn try_store(&self, app_id: &AppId, messages: &[&OutputMessage]) -> Result<Option<()>, Error> {
         let destinations = self.destinations.of(app_id).await?;
         let deliveries = destinations.deliveries(messages);
         if deliveries.is_empty() {
@@ -195,7 +199,7 @@ impl Appender {
 
     /// Stores messages in the place of older ones, because the owner of the application may not store more. If that
     /// is not possible either, they are dropped: others of the owner take all that there is.
-    async fn store_instead(&self, app_id: &AppId, messages: &[&Message]) -> Result<(), Error> {
+    async fn store_instead(&self, app_id: &AppId, messages: &[&OutputMessage]) -> Result<(), Error> {
         let destinations = self.destinations.of(app_id).await?;
         let deliveries = destinations.deliveries(messages);
         let dropped = store::retry(ATTEMPTS_MAX, || self.queues.give_way(&deliveries)).await?;

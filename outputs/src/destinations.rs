@@ -17,7 +17,7 @@ pub use self::operator::{OperatorOutputs, OperatorSettings};
 use crate::{
     Error,
     destination::{self, Destination, WEBHOOK},
-    message::Message,
+    message::OutputMessage,
     queue::Delivery,
     sender::{
         Sender,
@@ -144,13 +144,13 @@ impl OfApplication {
     }
 
     /// Each message, with the destinations that get it; none that nobody gets.
-    pub(crate) fn deliveries<'a>(&'a self, messages: &[&'a Message]) -> Vec<Delivery<'a>> {
+    pub(crate) fn deliveries<'a>(&'a self, messages: &[&'a OutputMessage]) -> Vec<Delivery<'a>> {
         let deliveries = messages.iter().map(|message| Delivery { message, to: self.wanting(message) });
         deliveries.filter(|delivery| !delivery.to.is_empty()).collect()
     }
 
     /// Those that get such messages.
-    pub(crate) fn wanting(&self, message: &Message) -> Vec<&Destination> {
+    pub(crate) fn wanting(&self, message: &OutputMessage) -> Vec<&Destination> {
         let webhooks = self.loaded.webhooks.iter().map(|(_, webhook)| webhook.wants(&message.event));
         let operator = self.operator.of(&self.app_id).map(|output| output.wants(message));
         let wanting = self.destinations.iter().zip(webhooks.chain(operator)).filter(|(_, wants)| *wants);

@@ -16,7 +16,7 @@ pub use self::{
     appender::{Given, Receivers, Spare},
     destinations::{OperatorOutputs, OperatorSettings},
     error::Error,
-    message::{DeadLetter, MESSAGE_BYTES_MAX, Message},
+    message::{DeadLetter, MESSAGE_BYTES_MAX, OutputMessage},
     outputs::{DeadLetters, Environment, Outputs, Stored, WEBHOOKS_MAX, Webhooks},
     sender::{
         amqp::AmqpSettings,

@@ -26,7 +26,7 @@ pub(crate) const DROPPED: &str = "dropped";
 
 /// A message of an application.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Message {
+pub struct OutputMessage {
     /// The device that it is about; none if it is about the destination itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dev_id: Option<DevId>,
@@ -45,7 +45,7 @@ pub struct DeadLetter {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// Content that its receiver did not accept.
-    pub message: Message,
+    pub message: OutputMessage,
     /// Time when it was given up.
     pub failed_at: Timestamp,
     /// Number of times that it was sent by the process that gave it up.
@@ -62,11 +62,11 @@ pub(crate) struct Outgoing {
     pub(crate) app_id: AppId,
     /// Owner of the application.
     pub(crate) owner: Owner,
-    pub(crate) message: Message,
+    pub(crate) message: OutputMessage,
 }
 
 /// The topic that MQTT clients would get a message on.
-pub(crate) fn topic(app_id: &AppId, message: &Message) -> String {
+pub(crate) fn topic(app_id: &AppId, message: &OutputMessage) -> String {
     let event = &message.event;
     match &message.dev_id {
         Some(dev_id) if is_own_topic(event) => format!("{app_id}/devices/{dev_id}/{event}"),

@@ -29,7 +29,7 @@ use crate::{
     Error, Settings,
     appender::{Appender, Given, Receivers, Repeats, Spare},
     destinations::{Destinations, OperatorOutputs},
-    message::{MESSAGE_BYTES_MAX, Message},
+    message::{MESSAGE_BYTES_MAX, OutputMessage},
     metrics,
     queue::{Queues, aging::Aging, index::Index},
     queue_workers::{QueueWorkers, WorkerContext},
@@ -160,7 +160,7 @@ impl Outputs {
     }
 
     /// Has a message stored for all destinations of its application, and delivered. Never waits.
-    pub fn publish(&self, app_id: &AppId, message: Message) -> Stored {
+    pub fn publish(&self, app_id: &AppId, message: OutputMessage) -> Stored {
         if message.body.get().len() > MESSAGE_BYTES_MAX {
             metrics::too_large();
             return Stored(None);
@@ -170,7 +170,7 @@ impl Outputs {
     }
 
     /// Returns the room for such messages in those receivers that get them, behind live messages.
-    pub async fn spare(&self, app_id: &AppId, messages: &[Message], to: Receivers<'_>) -> Result<Spare, Error> {
+    pub async fn spare(&self, app_id: &AppId, messages: &[OutputMessage], to: Receivers<'_>) -> Result<Spare, Error> {
         self.repeats().spare(app_id, messages, to).await
     }
 
@@ -179,7 +179,7 @@ impl Outputs {
     pub async fn publish_behind(
         &self,
         app_id: &AppId,
-        messages: &[Message],
+        messages: &[OutputMessage],
         to: Receivers<'_>,
     ) -> Result<Vec<Given>, Error> {
         self.repeats().publish(app_id, messages, to).await

@@ -25,7 +25,7 @@ pub(crate) use self::{
 use crate::{
     Error, Settings,
     destination::{self, Destination, Part, last_level},
-    message::{MESSAGE_BYTES_MAX, Message},
+    message::{MESSAGE_BYTES_MAX, OutputMessage},
 };
 
 /// Maximum number of messages that one commit drops.
@@ -50,7 +50,7 @@ pub(crate) struct Queues {
 
 /// A message, and who gets it.
 pub(crate) struct Delivery<'a> {
-    pub(crate) message: &'a Message,
+    pub(crate) message: &'a OutputMessage,
     pub(crate) to: Vec<&'a Destination>,
 }
 

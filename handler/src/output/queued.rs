@@ -89,9 +89,9 @@ impl QueuedOutput {
         (!self.outputs.is_without_destination(app_id)).then_some((app_id, to))
     }
 
-    fn queued(&self, Message { dev_id, event, .. }: &Message, body: Box<RawValue>) -> outputs::Message {
+    fn queued(&self, Message { dev_id, event, .. }: &Message, body: Box<RawValue>) -> outputs::OutputMessage {
         let (event, time) = (event.name().to_owned(), self.clock.now());
-        outputs::Message { dev_id: Some(dev_id.clone()), event, time, body }
+        outputs::OutputMessage { dev_id: Some(dev_id.clone()), event, time, body }
     }
 
     fn keep(&self, message: &Message, body: Box<RawValue>) -> PublishReceipt {

@@ -113,7 +113,8 @@ async fn reports_a_message_that_is_too_large_for_webhooks() {
     output.publish(uplink("app-one", 2, None)).wait().await.unwrap();
     let queue = Key::new(&Tag::application("app-one").unwrap(), "handler/output/queue/").unwrap();
     let queued = store.list(&queue, None, 10).await.unwrap();
-    let queued = queued.iter().map(|entry| serde_json::from_slice::<outputs::Message>(&entry.value).unwrap().event);
+    let queued =
+        queued.iter().map(|entry| serde_json::from_slice::<outputs::OutputMessage>(&entry.value).unwrap().event);
     assert_eq!(Vec::from_iter(queued), ["up/errors", "up"]);
 }
 

@@ -8,7 +8,7 @@ use crate::{
     Error,
     destination::{Destination, Part, WEBHOOK},
     destinations::OfApplication,
-    message::{MESSAGE_BYTES_MAX, Message},
+    message::{MESSAGE_BYTES_MAX, OutputMessage},
     queue::{Addition, Delivery, Size},
 };
 
@@ -63,7 +63,12 @@ impl Receivers<'_> {
 }
 
 impl Repeats<'_> {
-    pub(crate) async fn spare(&self, app_id: &AppId, messages: &[Message], to: Receivers<'_>) -> Result<Spare, Error> {
+    pub(crate) async fn spare(
+        &self,
+        app_id: &AppId,
+        messages: &[OutputMessage],
+        to: Receivers<'_>,
+    ) -> Result<Spare, Error> {
         let (destinations, mut spare) = (self.appender.destinations.of(app_id).await?, Spare::default());
         let limit = self.appender.queues.limit(Part::Queue, destinations.len());
         let is_wanted = |it: &&Destination| messages.iter().any(|message| destinations.wanting(message).contains(it));
@@ -76,7 +81,7 @@ impl Repeats<'_> {
     pub(crate) async fn publish(
         &self,
         app_id: &AppId,
-        messages: &[Message],
+        messages: &[OutputMessage],
         to: Receivers<'_>,
     ) -> Result<Vec<Given>, Error> {
         let (mut all, destinations) = (Vec::new(), self.appender.destinations.of(app_id).await?.len());
@@ -94,7 +99,7 @@ impl Repeats<'_> {
     async fn try_store(
         &self,
         app_id: &AppId,
-        messages: &[Message],
+        messages: &[OutputMessage],
         to: Receivers<'_>,
     ) -> Result<Option<Vec<Given>>, Error> {
         let appender = self.appender;
@@ -121,7 +126,7 @@ impl Repeats<'_> {
         Ok(is_whole.then_some(given))
     }
 
-    async fn refuse(&self, app_id: &AppId, messages: &[Message], to: Receivers<'_>) -> Result<Vec<Given>, Error> {
+    async fn refuse(&self, app_id: &AppId, messages: &[OutputMessage], to: Receivers<'_>) -> Result<Vec<Given>, Error> {
         let destinations = self.appender.destinations.of(app_id).await?;
         let given = messages.iter().map(|message| {
             let wanting = destinations.wanting(message).into_iter().filter(|it| to.include(it));
@@ -135,7 +140,7 @@ impl Repeats<'_> {
 fn share_out<'a>(
     destinations: &OfApplication,
     spares: &mut [(&'a Destination, Size)],
-    messages: &'a [Message],
+    messages: &'a [OutputMessage],
 ) -> (Vec<Delivery<'a>>, Vec<Given>) {
     let (mut deliveries, mut all) = (Vec::new(), Vec::new());
     for message in messages {

@@ -7,7 +7,7 @@ use types::{AppId, Random};
 use crate::{
     Error, Settings,
     destination::Destination,
-    message::{DROPPED, EVENTS, Message},
+    message::{DROPPED, EVENTS, OutputMessage},
     sender::{
         Sender,
         amqp::{AmqpSender, AmqpSettings},
@@ -128,7 +128,7 @@ impl OperatorOutput {
         self.applications.is_empty() || self.applications.contains(app_id)
     }
 
-    pub(crate) fn wants(&self, message: &Message) -> bool {
+    pub(crate) fn wants(&self, message: &OutputMessage) -> bool {
         self.events.is_empty() || message.event == DROPPED || self.events.contains(&message.event)
     }
 }

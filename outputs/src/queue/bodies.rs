@@ -12,7 +12,7 @@ use super::stored::Queued;
 use crate::{
     Error,
     destination::{self, Destination, Part},
-    message::Message,
+    message::OutputMessage,
 };
 
 /// Bodies with records of their own.
@@ -22,7 +22,11 @@ pub(super) struct Bodies {
 
 impl Bodies {
     /// A message with its body; none if it was removed meanwhile.
-    pub(super) async fn message(&self, destination: &Destination, queued: &Queued) -> Result<Option<Message>, Error> {
+    pub(super) async fn message(
+        &self,
+        destination: &Destination,
+        queued: &Queued,
+    ) -> Result<Option<OutputMessage>, Error> {
         let Some(body) = queued.body(destination)? else { return Ok(Some(queued.message.with_body(None)?)) };
         let [body] = self.store.get_array(&[body]).await?;
         body.map(|body| queued.message.with_body(Some(&body))).transpose()

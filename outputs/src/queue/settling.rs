@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Error,
     destination::{Destination, Part, WEBHOOK},
-    message::Message,
+    message::OutputMessage,
 };
 
 /// Maximum number of attempts of a commit while others drop messages that it settles, or settle others with the same
@@ -30,7 +30,11 @@ impl Queues {
     }
 
     /// A message with its body; none if its body is missing, because the message was dropped.
-    pub(crate) async fn message(&self, destination: &Destination, queued: &Queued) -> Result<Option<Message>, Error> {
+    pub(crate) async fn message(
+        &self,
+        destination: &Destination,
+        queued: &Queued,
+    ) -> Result<Option<OutputMessage>, Error> {
         self.bodies.message(destination, queued).await
     }
 

@@ -9,7 +9,7 @@ use super::sizes::Size;
 use crate::{
     Error,
     destination::{self, Destination, Part, last_level},
-    message::Message,
+    message::OutputMessage,
 };
 
 /// From how many bytes a body has a record of its own. A smaller one takes no more room in each queue than the names of
@@ -58,8 +58,8 @@ fn is_zero(bytes: &usize) -> bool {
 
 impl StoredMessage {
     /// A message for these destinations, and its body if that gets a record of its own.
-    pub(super) fn new<'a>(message: &'a Message, destinations: &[&Destination]) -> (Self, Option<&'a str>) {
-        let Message { dev_id, event, time, body } = message;
+    pub(super) fn new<'a>(message: &'a OutputMessage, destinations: &[&Destination]) -> (Self, Option<&'a str>) {
+        let OutputMessage { dev_id, event, time, body } = message;
         let stored = Self {
             dev_id: dev_id.clone(),
             event: event.clone(),
@@ -86,13 +86,13 @@ impl StoredMessage {
     }
 
     /// The message, with the body that its record has if that is another.
-    pub(super) fn with_body(&self, body: Option<&Entry>) -> Result<Message, Error> {
+    pub(super) fn with_body(&self, body: Option<&Entry>) -> Result<OutputMessage, Error> {
         let body = match (&self.body, body) {
             (Some(body), _) => body.clone(),
             (None, Some(body)) => serde_json::from_slice(&body.value)?,
             (None, None) => RawValue::from_string("null".to_owned())?,
         };
-        Ok(Message { dev_id: self.dev_id.clone(), event: self.event.clone(), time: self.time, body })
+        Ok(OutputMessage { dev_id: self.dev_id.clone(), event: self.event.clone(), time: self.time, body })
     }
 
     /// Returns its size in the store, counted for each destination.

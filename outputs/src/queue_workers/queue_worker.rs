@@ -17,7 +17,7 @@ use crate::{
     Error,
     destination::{Destination, Part, WEBHOOK},
     destinations::Destinations,
-    message::{DROPPED, Message, Outgoing},
+    message::{DROPPED, Outgoing, OutputMessage},
     metrics::{self, Fate, QueueLength},
     queue::{Failure, Queued, Queues, Settled, aging::Aging},
     sender::{SendError, Sender},
@@ -270,7 +270,7 @@ impl QueueWorker {
             return Ok(());
         }
         let body = serde_json::value::to_raw_value(&serde_json::json!({ "messages": messages }))?;
-        let message = Message { dev_id: None, event: DROPPED.to_owned(), time: self.context.clock.now(), body };
+        let message = OutputMessage { dev_id: None, event: DROPPED.to_owned(), time: self.context.clock.now(), body };
         let (app_id, owner) = (self.destination.app_id.clone(), owner.clone());
         let outgoing = Outgoing { id: queues.next_id(), app_id, owner, message };
         match sender.send(&outgoing).await {

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use outputs::{
-    AmqpSettings, Environment, EveryGrant, Message, OperatorOutputs, OperatorSettings, Outputs, RedisSettings, Settings,
+    AmqpSettings, Environment, EveryGrant, OperatorOutputs, OperatorSettings, OutputMessage, Outputs, RedisSettings,
+    Settings,
 };
 use serde_json::{Value, json};
 use server::{
@@ -77,7 +78,7 @@ pub fn app_id(text: &str) -> AppId {
 pub async fn publish(outputs: &Outputs, app_id: &AppId, dev_id: &str, event: &str, body: Value) {
     let (event, time) = (event.to_owned(), SystemClock.now());
     let body = serde_json::value::to_raw_value(&body).unwrap();
-    let message = Message { dev_id: Some(dev_id.parse().unwrap()), event, time, body };
+    let message = OutputMessage { dev_id: Some(dev_id.parse().unwrap()), event, time, body };
     outputs.publish(app_id, message).stored().await.unwrap();
 }
 

@@ -9,7 +9,7 @@ use types::{AppId, DevId, Timestamp, WebhookId};
 use super::{Webhooks, destination};
 use crate::{
     Error,
-    message::{Message, Outgoing},
+    message::{Outgoing, OutputMessage},
 };
 
 /// The event of a sample, and its device: receivers can tell it from what happened.
@@ -38,7 +38,7 @@ impl Webhooks {
 }
 
 /// An uplink with fields, as subscribers get them.
-fn sample(app_id: &AppId, time: Timestamp) -> Result<Message, Error> {
+fn sample(app_id: &AppId, time: Timestamp) -> Result<OutputMessage, Error> {
     let body = json!({
         "app_id": app_id,
         "dev_id": DEVICE,
@@ -50,5 +50,5 @@ fn sample(app_id: &AppId, time: Timestamp) -> Result<Message, Error> {
         "metadata": {"time": time},
     });
     let dev_id: Option<DevId> = DEVICE.parse().ok();
-    Ok(Message { dev_id, event: EVENT.to_owned(), time, body: to_raw_value(&body)? })
+    Ok(OutputMessage { dev_id, event: EVENT.to_owned(), time, body: to_raw_value(&body)? })
 }

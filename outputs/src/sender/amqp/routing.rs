@@ -2,10 +2,10 @@
 
 use types::AppId;
 
-use crate::message::{Message, is_own_topic};
+use crate::message::{OutputMessage, is_own_topic};
 
 /// `<app_id>.devices.<dev_id>.up`, or `<app_id>.devices.<dev_id>.events.<event>`. An event keeps its slashes.
-pub(super) fn key(app_id: &AppId, message: &Message) -> String {
+pub(super) fn key(app_id: &AppId, message: &OutputMessage) -> String {
     let event = &message.event;
     match &message.dev_id {
         Some(dev_id) if is_own_topic(event) => format!("{app_id}.devices.{dev_id}.{event}"),
@@ -23,7 +23,7 @@ mod tests {
         let key = |dev_id: Option<&str>, event: &str| {
             let body = serde_json::value::to_raw_value(&1).unwrap();
             let (dev_id, event) = (dev_id.map(|dev_id| dev_id.parse().unwrap()), event.to_owned());
-            key(&"my-app".parse().unwrap(), &Message { dev_id, event, time: types::Timestamp::default(), body })
+            key(&"my-app".parse().unwrap(), &OutputMessage { dev_id, event, time: types::Timestamp::default(), body })
         };
         assert_eq!(key(Some("dev-1"), "up"), "my-app.devices.dev-1.up");
         assert_eq!(key(Some("dev-1"), "activations"), "my-app.devices.dev-1.events.activations");

@@ -2,7 +2,7 @@
 
 use types::AppId;
 
-use crate::{Error, message::Message};
+use crate::{Error, message::OutputMessage};
 
 const NAMES: [&str; 3] = ["app_id", "dev_id", "event"];
 
@@ -25,7 +25,7 @@ pub(super) fn check(what: &'static str, text: &str) -> Result<(), Error> {
 }
 
 /// The text for one message. Ids and events have no characters that mean something in an address or a header.
-pub(super) fn fill(text: &str, app_id: &AppId, message: &Message) -> String {
+pub(super) fn fill(text: &str, app_id: &AppId, message: &OutputMessage) -> String {
     let dev_id = message.dev_id.as_ref().map_or("", |dev_id| dev_id.as_str());
     text.replace("{app_id}", app_id.as_str()).replace("{dev_id}", dev_id).replace("{event}", &message.event)
 }
@@ -43,7 +43,7 @@ mod tests {
             assert!(check("URL", text).is_err(), "{text}");
         }
         let body = serde_json::value::to_raw_value(&1).unwrap();
-        let message = Message {
+        let message = OutputMessage {
             dev_id: Some("dev-1".parse().unwrap()),
             event: "down/sent".to_owned(),
             time: types::Timestamp::default(),
