@@ -66,22 +66,13 @@ pub(super) async fn operations(
         outgoing,
         clock: context.clock.clone(),
     });
-    let uplinks = Arc::new(Uplinks {
-        applications: applications.clone(),
-        devices: devices.clone(),
-        payloads: payloads.clone(),
-        output: plain,
-        history: (context.settings.history.bytes_max > 0).then(|| history.clone()),
-        shows_version: context.settings.output.functions_version,
-        trials: Default::default(),
-        runs: Arc::new(Runs::new(context.clock.clone()).with_owners(context.owners.clone())),
-    });
+    let uplinks = uplinks(context, (&applications, &devices, &payloads), plain, &history);
     Ok(Operations {
         access,
         applications,
         devices,
         payloads,
-        uplinks,
+        uplinks: Arc::new(uplinks),
         downlinks,
         joins,
         network_brokers,
@@ -97,6 +88,24 @@ pub(super) async fn operations(
         audit: context.audit.clone(),
         clock: context.clock.clone(),
     })
+}
+
+fn uplinks(
+    context: &Context,
+    (applications, devices, payloads): (&Applications, &Devices, &Arc<Payloads>),
+    output: Arc<dyn Output>,
+    history: &Arc<History>,
+) -> Uplinks {
+    Uplinks {
+        applications: applications.clone(),
+        devices: devices.clone(),
+        payloads: payloads.clone(),
+        output,
+        history: (context.settings.history.bytes_max > 0).then(|| history.clone()),
+        shows_version: context.settings.output.functions_version,
+        trials: Default::default(),
+        runs: Arc::new(Runs::new(context.clock.clone()).with_owners(context.owners.clone())),
+    }
 }
 
 /// Stores the limits of functions, and all that are known beside the files of history.
