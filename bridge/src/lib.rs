@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod broker;
+mod check;
 pub mod codec;
 mod environment;
 mod error;
@@ -12,6 +13,7 @@ pub mod receive;
 mod running;
 
 pub use self::{
+    check::ApplicationCheck,
     codec::observation::{Observation, ObservedApplication, Verdict},
     environment::{Environment, state_dir::StateDir},
     error::Error,

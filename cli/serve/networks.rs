@@ -73,8 +73,9 @@ impl Networks {
             watched.push(WatchedNetwork { name, description, routes, network });
         }
         let webhooks = serve_webhooks(listeners, server).await?;
-        let trials =
-            Arc::new(Trials::new(context, pool.clone(), events.uplinks.applications.clone(), server.stop.clone()));
+        let bridged = watched.iter().flat_map(|network| &network.routes).map(|route| route.app_id.clone()).collect();
+        let applications = (events.uplinks.applications.clone(), bridged);
+        let trials = Arc::new(Trials::new(context, pool.clone(), applications, server.stop.clone()));
         Ok(Self { watched: watched.into(), shadows: shadows.into(), trials, webhooks })
     }
 

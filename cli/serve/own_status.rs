@@ -11,6 +11,7 @@ use std::{path::PathBuf, sync::Arc};
 use account::Account;
 use console::{
     AuditTail, Check, Count, FunctionRanking, NetworkTrial, NetworksStatus, NewNetwork, ServerStatus, StatusSource,
+    TrialCheck,
 };
 use futures::future::BoxFuture;
 use handler::uplink::Runs;
@@ -78,7 +79,10 @@ impl StatusSource for OwnStatus {
         Box::pin(async move {
             match &self.trials {
                 Some(trials) => trials.run(user_id, app_id, network).await,
-                None => NetworkTrial::Failed("the handler does not run in this process".to_owned()),
+                None => {
+                    let check = TrialCheck::failed("This server", "the handler does not run in this process");
+                    NetworkTrial { checks: vec![check], uplink: None }
+                }
             }
         })
     }

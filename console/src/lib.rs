@@ -17,8 +17,8 @@ pub use console::{Console, Environment, Place};
 pub use error::{Error, Result};
 pub use settings::Settings;
 pub use status::{
-    ApplicationFunctions, ApplicationLoad, AuditTail, Check, ConnectionStatus, Count, EventStatus, FunctionCounts,
-    FunctionFailure, FunctionRanking, FunctionSums, NetworkStatus, NetworkTrial, NetworksStatus, NewNetwork, OwnerUse,
-    Queue, RouteStatus, ServerStatus, ServiceLoad, ShadowCodecStatus, ShadowConnection, ShadowStatus, StatusSource,
-    TriedUplink,
+    ApplicationFunctions, ApplicationLoad, AuditTail, Check, CheckResult, ConnectionStatus, Count, EventStatus,
+    FunctionCounts, FunctionFailure, FunctionRanking, FunctionSums, NetworkStatus, NetworkTrial, NetworksStatus,
+    NewNetwork, OwnerUse, Queue, RouteStatus, ServerStatus, ServiceLoad, ShadowCodecStatus, ShadowConnection,
+    ShadowStatus, StatusSource, TrialCheck, TriedUplink,
 };

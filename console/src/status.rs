@@ -12,7 +12,7 @@ pub use self::network::{
     ConnectionStatus, EventStatus, NetworkStatus, NetworksStatus, RouteStatus, ShadowCodecStatus, ShadowConnection,
     ShadowStatus,
 };
-pub use self::trial::{NetworkTrial, NewNetwork, TriedUplink};
+pub use self::trial::{CheckResult, NetworkTrial, NewNetwork, TrialCheck, TriedUplink};
 
 /// Knows the state of the services in this process, and can try what is not in its settings yet.
 pub trait StatusSource: Send + Sync {
@@ -22,8 +22,9 @@ pub trait StatusSource: Send + Sync {
     /// Returns the state of each network at this moment.
     fn networks(&self) -> BoxFuture<'_, NetworksStatus>;
 
-    /// Connects to a network for less than a minute, and waits for an uplink, if the application that would get its
-    /// devices is registered. Keeps nothing but a line of the audit log: who has tried which addresses.
+    /// Checks what was entered, connects to the network for less than a minute, and waits for an uplink. Ends when the
+    /// future is dropped, and when the user tries another one. Keeps nothing but a line of the audit log: who has tried
+    /// which addresses.
     fn try_network<'a>(
         &'a self,
         user_id: &'a UserId,

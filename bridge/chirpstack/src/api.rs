@@ -1,5 +1,7 @@
 //! ChirpStack's API at the start of a bridge.
 
+pub(super) mod application;
+
 use std::{path::PathBuf, time::Duration};
 
 use bridge::{Environment, Error, StateDir, codec::single_flight::LookUpLimits};
@@ -63,22 +65,31 @@ fn client(settings: &GrpcSettings) -> Result<(ChirpStackClient, PathBuf), Error>
 pub(super) async fn check_api(directory: &Directory, settings: &GrpcSettings) -> Result<(), Error> {
     let Err(source) = directory.check().await else { return Ok(()) };
     let (url, token_file) = (&settings.url, settings.token_file.as_deref().map(|path| path.display().to_string()));
-    let advice = match source.kind() {
+    match source.kind() {
         Kind::Unauthenticated | Kind::Denied if !directory.is_empty() => {
             let file = token_file.unwrap_or_default();
             tracing::error!(file, "ChirpStack does not accept the API key: starting with the codecs on disk");
             return Ok(());
         }
+        Kind::Unauthenticated | Kind::Denied | Kind::Unsupported => {}
+        _ if directory.is_empty() => {}
+        _ => {
+            tracing::warn!(url, error = %ErrorChain(&source), "starting with the codecs on disk");
+            return Ok(());
+        }
+    }
+    Err(unusable(source, url, token_file.as_deref()))
+}
+
+/// An error of an API that cannot be used, with advice. `token_file` is the file of its key, if there is one.
+pub(super) fn unusable(source: client::Error, url: &str, token_file: Option<&str>) -> Error {
+    let advice = match source.kind() {
         Kind::Unauthenticated | Kind::Denied => {
             let file = token_file.map(|file| format!(" in `{file}`")).unwrap_or_default();
             format!("it does not accept the API key{file}; create one in ChirpStack under `API keys`")
         }
         Kind::Unsupported => format!("{url} is not a ChirpStack 4 server; its API has the port of its web site"),
-        _ if directory.is_empty() => format!("start ChirpStack, or correct its URL, {url}"),
-        _ => {
-            tracing::warn!(url, error = %ErrorChain(&source), "starting with the codecs on disk");
-            return Ok(());
-        }
+        _ => format!("start ChirpStack, or correct its URL, {url}"),
     };
-    Err(Error::Api { network: "ChirpStack", advice, source })
+    Error::Api { network: "ChirpStack", advice, source }
 }

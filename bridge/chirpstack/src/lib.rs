@@ -13,6 +13,7 @@ mod source;
 mod uplink;
 
 pub use self::{
+    api::application::check_application,
     bridge::ChirpStackBridge,
     network::ChirpStackNetwork,
     offline::{OfflineDecoder, OfflineDevice, OfflineUplink},

@@ -14,6 +14,7 @@ mod uplink;
 
 pub use self::{
     bridge::ThingsStackBridge,
+    formatter::api::application::check_application,
     http::{webhook::WebhookListener, webhook_router},
     network::ThingsStackNetwork,
     settings::{ApiSettings, ThingsStackApplication, ThingsStackSettings, WebhookSettings},

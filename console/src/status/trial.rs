@@ -13,6 +13,8 @@ pub enum NewNetwork {
         login: Option<(String, Secret)>,
         /// URL of the API.
         api_url: String,
+        /// The id or name of an application.
+        application: String,
         /// An API key.
         api_key: Secret,
     },
@@ -30,16 +32,46 @@ pub enum NewNetwork {
 }
 
 /// The result of trying a network.
+#[derive(Clone, Debug, Default)]
+pub struct NetworkTrial {
+    /// What was checked, in order. Nothing is done with a network after a check that fails.
+    pub checks: Vec<TrialCheck>,
+    /// The first uplink; none if none came, or a check failed.
+    pub uplink: Option<TriedUplink>,
+}
+
+/// A check of what was entered.
 #[derive(Clone, Debug)]
-pub enum NetworkTrial {
-    /// It was not tried: the application that would get its devices is not registered.
-    NotRegistered,
+pub struct TrialCheck {
+    /// What was checked, by the name of its field.
+    pub what: &'static str,
+    /// The result.
+    pub result: CheckResult,
+}
+
+/// The result of a check.
+#[derive(Clone, Debug)]
+pub enum CheckResult {
+    /// It can be used. The text says more, and may be empty.
+    Passed(String),
+    /// It may not do what is wanted, for this reason.
+    Uncertain(String),
     /// It cannot be used, for this reason.
     Failed(String),
-    /// It is connected, and no uplink came.
-    Silent,
-    /// It is connected, and this uplink came.
-    Heard(TriedUplink),
+}
+
+impl NetworkTrial {
+    /// Returns true if nothing has failed.
+    pub fn is_usable(&self) -> bool {
+        self.checks.iter().all(|check| !matches!(check.result, CheckResult::Failed(_)))
+    }
+}
+
+impl TrialCheck {
+    /// A check that has failed.
+    pub fn failed(what: &'static str, reason: impl Into<String>) -> Self {
+        Self { what, result: CheckResult::Failed(reason.into()) }
+    }
 }
 
 /// An uplink of a network that is tried.

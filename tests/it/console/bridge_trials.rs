@@ -5,8 +5,11 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 use api::chirpstack::CodecRuntime;
 use console::NetworksStatus;
 use server::system::SystemClock;
-use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN};
-use tokio::{net::TcpListener, time::sleep};
+use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN, ChirpStackApi};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    time::sleep,
+};
 use types::AppId;
 
 use super::{
@@ -43,7 +46,8 @@ async fn only_operators_try_networks_and_what_fails_is_no_markup() {
     assert_eq!(alice.get(PATH).await.status, 200);
     let urls = [HOSTILE, "http://localhost:1"].map(str::to_owned);
     let page = alice.post(PATH, &form(&urls, "hush-key")).await;
-    check(&page, &["The network cannot be used", "everything of user ", "value=\"http://localhost:1\""]);
+    check(&page, &["The network cannot be used", "Broker: everything of user ", "badge bad\">failed<"]);
+    check(&page, &["value=\"http://localhost:1\""]);
     assert!(!page.html.contains("hush-key") && !page.html.contains("<b>"), "{}", page.html);
     let page = alice.post(PATH, &form(&urls, "")).await;
     assert_eq!(page.status, 400);
@@ -81,13 +85,13 @@ async fn an_operator_sees_the_first_uplink_of_a_network_and_what_to_set() {
     let page = visitor.post(PATH, &form(&without_scheme, CHIRPSTACK_TOKEN)).await;
     check(&page, &["<p>Broker: must be like mqtt://host:1883</p>"]);
     let mut elsewhere = form(&urls, CHIRPSTACK_TOKEN);
-    elsewhere[5].1 = "bobby-app";
+    (elsewhere[4].1, elsewhere[5].1) = ("attic", "bobby-app");
     let page = visitor.post(PATH, &elsewhere).await;
-    assert_eq!(page.status, 400);
-    check(&page, &["The application here, bobby-app, is not registered", "airlock applications add"]);
-    assert!(!page.html.contains("[[bridge]]"), "{}", page.html);
+    check(&page, &["bobby-app is not registered with this handler", "airlock applications add"]);
+    check(&page, &["it accepts the key", "ChirpStack has no application with this name"]);
+    assert!(!page.html.contains("register = true"), "{}", page.html);
 
-    for (application, is_taken) in [("attic", false), (CHIRPSTACK_APPLICATION_NAME, true)] {
+    for (application, is_taken) in [(CHIRPSTACK_APPLICATION_NAME, true), ("attic", false)] {
         let mut fields = form(&urls, CHIRPSTACK_TOKEN);
         fields[4].1 = application;
         let sending = async {
@@ -103,28 +107,73 @@ async fn an_operator_sees_the_first_uplink_of_a_network_and_what_to_set() {
         };
         let heard = format!("the application {CHIRPSTACK_APPLICATION_NAME} ({CHIRPSTACK_APPLICATION}) came");
         check(&page, &["The network is connected", &heard, "profile profile", "&#34;n&#34;: 1"]);
-        check(&page, &["chirpstack.grpc.token_file"]);
+        check(&page, &["chirpstack.grpc.token_file", "alice-app already, and with two of them"]);
         assert_eq!(page.html.contains("it would be ignored"), !is_taken, "{}", page.html);
+        assert_eq!(page.html.contains("cannot search for names"), !is_taken, "{}", page.html);
         assert!(!page.html.contains(CHIRPSTACK_TOKEN), "{}", page.html);
+        chirpstack.api.restrict_token();
     }
     assert_eq!(fs::read_dir(&trials).unwrap().count(), 0, "nothing is kept");
     network.stack.stop().await;
 }
 
+/// A ChirpStack whose broker accepts connections and says nothing.
+struct Silent {
+    api: ChirpStackApi,
+    broker: TcpListener,
+}
+
+impl Silent {
+    async fn start() -> Self {
+        Self { api: ChirpStackApi::start().await, broker: TcpListener::bind("127.0.0.1:0").await.unwrap() }
+    }
+
+    fn urls(&self) -> [String; 2] {
+        [format!("mqtt://{}", self.broker.local_addr().unwrap()), self.api.url()]
+    }
+
+    /// The connection of a trial.
+    async fn connection(&self) -> TcpStream {
+        self.broker.accept().await.unwrap().0
+    }
+}
+
+/// Waits until nothing is left of any trial.
+async fn ended(trials: &Path) {
+    while fs::read_dir(trials).unwrap().count() > 0 {
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trial_ends_with_the_server() {
     let (Network { stack, dir }, visitor) = bridged(Arc::new(SystemClock), |_, _| away("alice-app")).await;
-    // It accepts connections, and says nothing.
-    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let urls = ["mqtt://127.0.0.1:1".to_owned(), format!("http://{}", silent.local_addr().unwrap())];
-    let (fields, trials) = (form(&urls, "key"), dir.path().join(TRIALS));
+    let silent = Silent::start().await;
+    let (urls, trials) = (silent.urls(), dir.path().join(TRIALS));
+    let fields = form(&urls, CHIRPSTACK_TOKEN);
     let stopping = async {
-        while fs::read_dir(&trials).map_or(0, Iterator::count) == 0 {
-            sleep(Duration::from_millis(10)).await;
-        }
+        let _connection = silent.connection().await;
+        assert_eq!(fs::read_dir(&trials).unwrap().count(), 1);
         stack.stop().await;
     };
     let (page, ()) = tokio::join!(visitor.post(PATH, &fields), stopping);
     check(&page, &["The network cannot be used", "the server is stopping"]);
     assert_eq!(fs::read_dir(&trials).unwrap().count(), 0, "nothing is kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_trial_of_the_same_user_replaces_the_first() {
+    let (network, visitor) = bridged(Arc::new(SystemClock), |_, _| away("alice-app")).await;
+    let silent = Silent::start().await;
+    let (urls, trials) = (silent.urls(), network.dir.path().join(TRIALS));
+    let fields = form(&urls, CHIRPSTACK_TOKEN);
+    let second = async {
+        let _connection = silent.connection().await;
+        visitor.post(PATH, &form(&urls, "wrong")).await
+    };
+    let (first, second) = tokio::join!(visitor.post(PATH, &fields), second);
+    check(&first, &["The network cannot be used", "you have started another trial"]);
+    check(&second, &["The network cannot be used", "does not accept the API key"]);
+    ended(&trials).await;
+    network.stack.stop().await;
 }

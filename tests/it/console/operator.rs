@@ -7,7 +7,7 @@ use client::account::AccountClient;
 use console::{
     ApplicationFunctions, ApplicationLoad, AuditTail, Check, Console, Count, FunctionCounts, FunctionFailure,
     FunctionRanking, FunctionSums, NetworkTrial, NetworksStatus, NewNetwork, OwnerUse, Queue, ServerStatus,
-    ServiceLoad, Settings, StatusSource,
+    ServiceLoad, Settings, StatusSource, TrialCheck,
 };
 use futures::future::BoxFuture;
 use server::serve::Listeners;
@@ -49,7 +49,8 @@ impl StatusSource for Fake {
         _app_id: &'a AppId,
         _network: NewNetwork,
     ) -> BoxFuture<'a, NetworkTrial> {
-        Box::pin(async move { NetworkTrial::Failed(format!("{} of user {user_id}", self.name)) })
+        let check = TrialCheck::failed("Broker", format!("{} of user {user_id}{HOSTILE}", self.name));
+        Box::pin(async move { NetworkTrial { checks: vec![check], uplink: None } })
     }
 
     fn checks(&self) -> BoxFuture<'_, Vec<Check>> {

@@ -15,6 +15,8 @@ use lru::LruCache;
 use server::status::ErrorChain;
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
+use crate::api::application::is_id;
+
 /// Maximum number of applications whose name is remembered.
 const NAMES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 /// Maximum number of applications that are asked for at once.
@@ -118,15 +120,6 @@ impl Routes {
         // A panic elsewhere leaves the names usable.
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Returns true if the text is a UUID in lower case, as ids are in ChirpStack.
-fn is_id(application: &str) -> bool {
-    let is_digit = |(place, byte): (usize, u8)| match place {
-        8 | 13 | 18 | 23 => byte == b'-',
-        _ => byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase(),
-    };
-    application.len() == 36 && application.bytes().enumerate().all(is_digit)
 }
 
 #[cfg(test)]

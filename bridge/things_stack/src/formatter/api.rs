@@ -1,5 +1,7 @@
 //! The Things Stack's API at the start of a bridge.
 
+pub(crate) mod application;
+
 use std::{sync::Arc, time::Duration};
 
 use bridge::{Environment, Error, StateDir, codec::single_flight::LookUpLimits};
@@ -51,11 +53,24 @@ pub(crate) fn directory(
 /// Fails if the API can never be used, or cannot be used now and nothing is known from before.
 pub(crate) async fn check_api(directory: &Directory, url: &str) -> Result<(), Error> {
     let Err(source) = directory.check().await else { return Ok(()) };
-    let advice = match source.kind() {
+    match source.kind() {
         Kind::Unauthenticated | Kind::Denied if !directory.is_empty() => {
             tracing::error!(error = %ErrorChain(&source), "The Things Stack does not accept an API key: starting with the formatters on disk");
             return Ok(());
         }
+        Kind::Unauthenticated | Kind::Denied | Kind::Internal | Kind::Unsupported | Kind::Invalid => {}
+        _ if directory.is_empty() => {}
+        _ => {
+            tracing::warn!(url, error = %ErrorChain(&source), "starting with the formatters on disk");
+            return Ok(());
+        }
+    }
+    Err(unusable(source, url))
+}
+
+/// An error of an API that cannot be used, with advice.
+pub(crate) fn unusable(source: client::Error, url: &str) -> Error {
+    let advice = match source.kind() {
         Kind::Unauthenticated | Kind::Denied => format!(
             "it does not accept an API key ({source}); create one in the Console under `API keys` of the application, \
              with the rights to view its settings and devices, and to read its traffic"
@@ -63,11 +78,7 @@ pub(crate) async fn check_api(directory: &Directory, url: &str) -> Result<(), Er
         Kind::Internal | Kind::Unsupported | Kind::Invalid => {
             format!("{url} is not a cluster of The Things Stack 3, such as https://eu1.cloud.thethings.network")
         }
-        _ if directory.is_empty() => format!("check that {url} is its address, and that it runs"),
-        _ => {
-            tracing::warn!(url, error = %ErrorChain(&source), "starting with the formatters on disk");
-            return Ok(());
-        }
+        _ => format!("check that {url} is its address, and that it runs"),
     };
-    Err(Error::Api { network: API.network, advice, source })
+    Error::Api { network: API.network, advice, source }
 }

@@ -1,5 +1,5 @@
-//! Connects to a network that is not in the settings yet, shows its first uplink, and prints the entry for the settings.
-//! Credentials are in no page, and are kept nowhere.
+//! Checks and connects a network that is not in the settings yet, shows its first uplink, and prints the entry for the
+//! settings. Credentials are in no page, and are kept nowhere.
 
 mod form;
 
@@ -14,8 +14,11 @@ use crate::{
         page::{Frame, Page, pretty},
         viewer::{Operator, Sent},
     },
-    status::{NetworkTrial, TriedUplink},
+    status::{CheckResult, NetworkTrial, TrialCheck, TriedUplink},
 };
+
+/// What the badge of a check that failed is like.
+const BAD: &str = "bad";
 
 #[derive(Template)]
 #[template(path = "bridge_new.html")]
@@ -23,8 +26,19 @@ pub(in crate::site) struct New {
     frame: Frame,
     form: NetworkForm,
     problem: Option<Problem>,
+    /// Empty if nothing was tried.
+    checks: Vec<Check>,
     /// None if nothing was tried, or it failed.
     success: Option<Success>,
+}
+
+/// A check of what was entered.
+struct Check {
+    what: &'static str,
+    /// What its badge is like, in the style sheet.
+    class: &'static str,
+    result: &'static str,
+    text: String,
 }
 
 /// A network that can be used.
@@ -55,42 +69,59 @@ struct Outcome {
 }
 
 pub(in crate::site) async fn show(Operator { frame, unconfirmed, .. }: Operator) -> Page<New> {
-    Page::new(New { frame, form: NetworkForm::default(), problem: unconfirmed, success: None })
+    Page::new(New { frame, form: NetworkForm::default(), problem: unconfirmed, checks: Vec::new(), success: None })
 }
 
 pub(in crate::site) async fn submit(operator: Operator, sent: Sent) -> Page<New> {
     let Operator { console, session, frame, unconfirmed } = operator;
     let form = NetworkForm::of(&sent);
-    let page = |problem, success| Page::new(New { frame, form: form.clone(), problem, success });
-    if unconfirmed.is_some() {
-        return page(unconfirmed, None);
+    let refused = |problem| {
+        Page::new(New {
+            frame: frame.clone(),
+            form: form.clone(),
+            problem: Some(problem),
+            checks: Vec::new(),
+            success: None,
+        })
+    };
+    if let Some(problem) = unconfirmed {
+        return refused(problem);
     }
-    let invalid = |text| Some(Problem { title: "Invalid input", text });
     let (app_id, network) = match form.network() {
         Ok(parts) => parts,
-        Err(reason) => return page(invalid(reason.to_owned()), None).with_status(StatusCode::BAD_REQUEST),
+        Err(reason) => {
+            let problem = Problem { title: "Invalid input", text: reason.to_owned() };
+            return refused(problem).with_status(StatusCode::BAD_REQUEST);
+        }
     };
     let Some(source) = console.status() else {
         let text = "The handler does not run in this process, or is just starting.".to_owned();
-        return page(Some(Problem { title: "The network was not tried", text }), None);
+        return refused(Problem { title: "The network was not tried", text });
     };
-    let uplink = match source.try_network(&session.user_id, &app_id, network).await {
-        NetworkTrial::NotRegistered => {
-            let text = format!(
-                "The application here, {app_id}, is not registered with this handler. Add it with `airlock applications \
-                 add`, or register it on its page in the console."
-            );
-            return page(invalid(text), None).with_status(StatusCode::BAD_REQUEST);
-        }
-        NetworkTrial::Failed(reason) => {
-            let problem = Problem { title: "The network cannot be used", text: shown(&reason) };
-            return page(Some(problem), None);
-        }
-        NetworkTrial::Silent => None,
-        NetworkTrial::Heard(uplink) => Some(Uplink::of(uplink, &form)),
-    };
-    let success = Success { uplink, settings: form.settings(), files: form.files() };
-    page(None, Some(success))
+    let NetworkTrial { checks, uplink } = source.try_network(&session.user_id, &app_id, network).await;
+    let checks: Vec<_> = checks.into_iter().map(Check::of).collect();
+    let failed = checks.iter().find(|check| check.class == BAD);
+    let problem = failed.map(|Check { what, text, .. }| Problem {
+        title: "The network cannot be used",
+        text: format!("{what}: {text}"),
+    });
+    let success = problem.is_none().then(|| Success {
+        uplink: uplink.map(|uplink| Uplink::of(uplink, &form)),
+        settings: form.settings(),
+        files: form.files(),
+    });
+    Page::new(New { frame, form, problem, checks, success })
+}
+
+impl Check {
+    fn of(TrialCheck { what, result }: TrialCheck) -> Self {
+        let (class, result, text) = match result {
+            CheckResult::Passed(text) => ("good", "passed", text),
+            CheckResult::Uncertain(text) => ("", "not certain", text),
+            CheckResult::Failed(text) => (BAD, "failed", text),
+        };
+        Self { what, class, result, text: shown(&text) }
+    }
 }
 
 impl Uplink {

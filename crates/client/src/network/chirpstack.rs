@@ -4,11 +4,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use api::chirpstack::{
     DeviceQueueItem, Empty, EnqueueDeviceQueueItemRequest, GetApplicationRequest, GetApplicationResponse,
-    GetDeviceProfileRequest, GetDeviceProfileResponse, GetDeviceRequest, GetDeviceResponse, ListDeviceProfilesRequest,
-    ListDeviceProfilesResponse, ListDevicesRequest, ListDevicesResponse,
+    GetDeviceProfileRequest, GetDeviceProfileResponse, GetDeviceRequest, GetDeviceResponse, ListApplicationsRequest,
+    ListApplicationsResponse, ListDeviceProfilesRequest, ListDeviceProfilesResponse, ListDevicesRequest,
+    ListDevicesResponse, ListTenantsRequest, ListTenantsResponse,
     application_service_client::ApplicationServiceClient as ApplicationStub,
     device_profile_service_client::DeviceProfileServiceClient as ProfileStub,
-    device_service_client::DeviceServiceClient as DeviceStub,
+    device_service_client::DeviceServiceClient as DeviceStub, tenant_service_client::TenantServiceClient as TenantStub,
 };
 use types::Secret;
 
@@ -90,6 +91,27 @@ impl ChirpStackClient {
         let message = GetApplicationRequest { id: id.to_owned() };
         let request = || with_bearer(message.clone(), &self.token());
         let send = |channel, request| async move { ApplicationStub::new(channel).get(request).await };
+        self.peer.call(Call::Repeatable, request, send).await
+    }
+
+    /// Returns the first page of the applications of a tenant whose names have this part, in any case.
+    pub async fn applications_named(&self, tenant_id: &str, part: &str) -> Result<ListApplicationsResponse> {
+        let message = ListApplicationsRequest {
+            limit: PAGE_ITEMS,
+            search: part.to_owned(),
+            tenant_id: tenant_id.to_owned(),
+            ..ListApplicationsRequest::default()
+        };
+        let request = || with_bearer(message.clone(), &self.token());
+        let send = |channel, request| async move { ApplicationStub::new(channel).list(request).await };
+        self.peer.call(Call::Repeatable, request, send).await
+    }
+
+    /// Returns the first page of the tenants. The key of a tenant is refused.
+    pub async fn tenants(&self) -> Result<ListTenantsResponse> {
+        let message = ListTenantsRequest { limit: PAGE_ITEMS, offset: 0 };
+        let request = || with_bearer(message, &self.token());
+        let send = |channel, request| async move { TenantStub::new(channel).list(request).await };
         self.peer.call(Call::Repeatable, request, send).await
     }
 

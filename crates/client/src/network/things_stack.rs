@@ -131,6 +131,30 @@ pub struct Link {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
+struct AuthInfo {
+    api_key: KeyAccess,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct KeyAccess {
+    entity_ids: KeyOwner,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct KeyOwner {
+    application_ids: ApplicationIds,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ApplicationIds {
+    application_id: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Described {
     attributes: Attributes,
 }
@@ -163,6 +187,12 @@ impl ThingsStackClient {
             return Err(invalid());
         }
         Ok(Self { http: Http::new(SERVICE, base, trust)? })
+    }
+
+    /// The application that an API key is of, from the Identity Server; none if it is the key of a user or organization.
+    pub async fn application_of(&self, key: &Secret) -> Result<Option<String>> {
+        let info: AuthInfo = self.http.json(self.get(key, &["api", "v3", "auth_info"], &[])).await?;
+        Ok(Some(info.api_key.entity_ids.application_ids.application_id).filter(|id| !id.is_empty()))
     }
 
     /// The default formatters of an application, and whether they see payloads.

@@ -7,14 +7,16 @@ use std::{
 };
 
 use api::chirpstack::{
-    Application, CodecRuntime, Device, DeviceListItem, DeviceProfile, DeviceProfileListItem, DeviceQueueItem, Empty,
-    EnqueueDeviceQueueItemRequest, EnqueueDeviceQueueItemResponse, GetApplicationRequest, GetApplicationResponse,
-    GetDeviceProfileRequest, GetDeviceProfileResponse, GetDeviceRequest, GetDeviceResponse,
-    ListDeviceProfileAdrAlgorithmsResponse, ListDeviceProfilesRequest, ListDeviceProfilesResponse, ListDevicesRequest,
-    ListDevicesResponse, Timestamp,
+    Application, ApplicationListItem, CodecRuntime, Device, DeviceListItem, DeviceProfile, DeviceProfileListItem,
+    DeviceQueueItem, Empty, EnqueueDeviceQueueItemRequest, EnqueueDeviceQueueItemResponse, GetApplicationRequest,
+    GetApplicationResponse, GetDeviceProfileRequest, GetDeviceProfileResponse, GetDeviceRequest, GetDeviceResponse,
+    ListApplicationsRequest, ListApplicationsResponse, ListDeviceProfileAdrAlgorithmsResponse,
+    ListDeviceProfilesRequest, ListDeviceProfilesResponse, ListDevicesRequest, ListDevicesResponse, ListTenantsRequest,
+    ListTenantsResponse, TenantListItem, Timestamp,
     application_service_server::{ApplicationService, ApplicationServiceServer},
     device_profile_service_server::{DeviceProfileService, DeviceProfileServiceServer},
     device_service_server::{DeviceService, DeviceServiceServer},
+    tenant_service_server::{TenantService, TenantServiceServer},
 };
 use api::chirpstack_events::integration::UplinkEvent;
 use prost::Message;
@@ -61,6 +63,8 @@ struct State {
     broken_profiles: BTreeSet<String>,
     new_token: Option<String>,
     is_token_of_tenant: bool,
+    /// Names of further applications, by their ids.
+    applications: BTreeMap<String, String>,
 }
 
 impl ChirpStackApi {
@@ -73,7 +77,8 @@ impl ChirpStackApi {
         let server = Server::builder()
             .add_service(DeviceProfileServiceServer::new(service.clone()))
             .add_service(DeviceServiceServer::new(service.clone()))
-            .add_service(ApplicationServiceServer::new(service))
+            .add_service(ApplicationServiceServer::new(service.clone()))
+            .add_service(TenantServiceServer::new(service))
             .serve_with_incoming(TcpIncoming::from(listener));
         let task = tokio::spawn(async move { server.await.unwrap() });
         Self { address, state, task }
@@ -158,6 +163,11 @@ impl ChirpStackApi {
         self.lock().is_token_of_tenant = true;
     }
 
+    /// Creates an application beside [`CHIRPSTACK_APPLICATION`].
+    pub fn add_application(&self, id: &str, name: &str) {
+        self.lock().applications.insert(id.to_owned(), name.to_owned());
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }
@@ -174,6 +184,13 @@ impl State {
     fn now(&mut self) -> Timestamp {
         self.changes += 1;
         Timestamp { seconds: self.changes, nanos: 0 }
+    }
+
+    /// The names of all applications, by their ids.
+    fn applications(&self) -> BTreeMap<String, String> {
+        let mut all = self.applications.clone();
+        all.insert(CHIRPSTACK_APPLICATION.to_owned(), CHIRPSTACK_APPLICATION_NAME.to_owned());
+        all
     }
 }
 
@@ -266,10 +283,29 @@ impl DeviceService for Service {
 #[tonic::async_trait]
 impl ApplicationService for Service {
     async fn get(&self, request: Request<GetApplicationRequest>) -> Answer<GetApplicationResponse> {
-        self.read(request, |_, message| {
-            let application = Application { id: message.id, name: CHIRPSTACK_APPLICATION_NAME.to_owned() };
-            let is_known = application.id == CHIRPSTACK_APPLICATION;
-            is_known.then_some(GetApplicationResponse { application: Some(application) })
+        self.read(request, |state, message| {
+            let name = state.applications().remove(&message.id)?;
+            Some(GetApplicationResponse { application: Some(Application { id: message.id, name }) })
+        })
+    }
+
+    async fn list(&self, request: Request<ListApplicationsRequest>) -> Answer<ListApplicationsResponse> {
+        self.read(request, |state, message| {
+            let part = message.search.to_lowercase();
+            let found = state.applications().into_iter().filter(|(_, name)| name.to_lowercase().contains(&part));
+            let result: Vec<_> = found.map(|(id, name)| ApplicationListItem { id, name }).collect();
+            let total_count = result.len() as u32;
+            (message.tenant_id == CHIRPSTACK_TENANT).then_some(ListApplicationsResponse { total_count, result })
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl TenantService for Service {
+    async fn list(&self, request: Request<ListTenantsRequest>) -> Answer<ListTenantsResponse> {
+        self.read(request, |state, _| {
+            let result = vec![TenantListItem { id: CHIRPSTACK_TENANT.to_owned() }];
+            (!state.is_token_of_tenant).then_some(ListTenantsResponse { total_count: 1, result })
         })
     }
 }

@@ -48,6 +48,8 @@ struct Contents {
     refuses_device_lists: bool,
     key: Option<String>,
     accepts_any_key: bool,
+    /// The application that the key is of; none if it is that of a user, for all.
+    key_application: Option<String>,
     /// Applications whose keys may not read the device repository.
     without_repository: Vec<String>,
     calls: u64,
@@ -58,6 +60,7 @@ impl ThingsStackApi {
     pub async fn start() -> Self {
         let state = Shared::default();
         let router = Router::new()
+            .route("/api/v3/auth_info", get(auth_info))
             .route("/api/v3/as/applications/{app}/link", get(link))
             .route("/api/v3/as/applications/{app}/devices/{device}", get(device))
             .route("/api/v3/applications/{app}/devices", get(devices))
@@ -142,6 +145,11 @@ impl ThingsStackApi {
         self.lock().key = Some(key.to_owned());
     }
 
+    /// From now on, the API key is that of an application, without its tenant.
+    pub fn restrict_key(&self, application: &str) {
+        self.lock().key_application = Some(application.to_owned());
+    }
+
     /// Accepts every API key from now on.
     pub fn accept_any_key(&self) {
         self.lock().accepts_any_key = true;
@@ -223,8 +231,22 @@ fn found(value: Option<&Value>) -> Response {
     }
 }
 
+/// The application that the key is of, if it is not one for all.
+async fn auth_info(State(state): State<Shared>, headers: HeaderMap) -> Response {
+    let Some(contents) = authorize(&state, &headers) else { return unauthenticated() };
+    let entity_ids = match &contents.key_application {
+        Some(id) => json!({"application_ids": {"application_id": id}}),
+        None => json!({"user_ids": {"user_id": "alice"}}),
+    };
+    Json(json!({"api_key": {"api_key": {"id": "TESTKEY"}, "entity_ids": entity_ids}})).into_response()
+}
+
 async fn link(State(state): State<Shared>, Path(app): Path<String>, headers: HeaderMap) -> Response {
-    authorize(&state, &headers).map_or_else(unauthenticated, |contents| found(contents.links.get(&app)))
+    let Some(contents) = authorize(&state, &headers) else { return unauthenticated() };
+    if contents.key_application.as_ref().is_some_and(|own| *own != app) {
+        return without_rights();
+    }
+    found(contents.links.get(&app))
 }
 
 async fn device(

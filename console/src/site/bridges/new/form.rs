@@ -62,7 +62,7 @@ impl NetworkForm {
             return Err("The broker is missing: enter its URL, such as mqtt://localhost:1883.");
         }
         let login = (!username.is_empty()).then(|| (username, self.password.clone()));
-        Ok((app_id, NewNetwork::ChirpStack { mqtt_url, login, api_url, api_key }))
+        Ok((app_id, NewNetwork::ChirpStack { mqtt_url, login, api_url, application, api_key }))
     }
 
     /// The entry for the settings. Secrets are in files that it names.
