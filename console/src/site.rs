@@ -41,25 +41,32 @@ const FORM_BYTES_MAX: usize = 2 << 20;
 impl Console {
     /// The router of all pages, below `/console`.
     pub fn router(&self) -> Router {
-        let router = Router::new()
+        let pages = Router::new()
             .merge(logins())
             .merge(in_applications())
             // No method tells others that these pages are there.
             .route("/console/operator", get(operator::show).fallback(not_found))
             .route("/console/bridges", get(bridges::show).fallback(not_found))
-            .route("/console/bridges/new", get(bridges::new::show).post(bridges::new::submit).fallback(not_found))
-            .route("/console/{*path}", any(not_found))
+            .route("/console/{*path}", any(not_found));
+        let trial = get(bridges::new::show).post(bridges::new::submit).fallback(not_found);
+        let trial = Router::new().route("/console/bridges/new", trial);
+        let router = run_to_end(self.in_layers(pages), FORM_BYTES_MAX)
+            // It changes nothing, so it ends when its browser hangs up.
+            .merge(self.in_layers(trial))
+            .merge(assets().with_state(self.clone()));
+        match *self.place {
+            Place::WithAccount { .. } => router,
+            Place::Alone { .. } => router.route("/", get(async || Redirect::to("/console"))),
+        }
+    }
+
+    fn in_layers(&self, pages: Router<Self>) -> Router {
+        pages
             .layer(from_fn_with_state(self.clone(), draft::keep_drafts))
             .layer(from_fn_with_state(self.clone(), same_site::check))
             .layer(from_fn_with_state(self.clone(), page::error::show_failures))
             .layer(from_fn_with_state(self.clone(), page::allow_account))
-            .merge(assets())
-            .with_state(self.clone());
-        let router = match *self.place {
-            Place::WithAccount { .. } => router,
-            Place::Alone { .. } => router.route("/", get(async || Redirect::to("/console"))),
-        };
-        run_to_end(router, FORM_BYTES_MAX)
+            .with_state(self.clone())
     }
 }
 

@@ -7,6 +7,7 @@ use console::NetworksStatus;
 use server::system::SystemClock;
 use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN, ChirpStackApi};
 use tokio::{
+    io::AsyncReadExt,
     net::{TcpListener, TcpStream},
     time::sleep,
 };
@@ -159,6 +160,25 @@ async fn a_trial_ends_with_the_server() {
     let (page, ()) = tokio::join!(visitor.post(PATH, &fields), stopping);
     check(&page, &["The network cannot be used", "the server is stopping"]);
     assert_eq!(fs::read_dir(&trials).unwrap().count(), 0, "nothing is kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trial_ends_when_the_browser_leaves() {
+    let (network, visitor) = bridged(Arc::new(SystemClock), |_, _| away("alice-app")).await;
+    let silent = Silent::start().await;
+    let (urls, trials) = (silent.urls(), network.dir.path().join(TRIALS));
+    let fields = form(&urls, CHIRPSTACK_TOKEN);
+    let mut connection = tokio::select! {
+        page = visitor.post(PATH, &fields) => panic!("the broker is silent: {}", page.html),
+        connection = silent.connection() => connection,
+    };
+    // The request has been dropped, and with it its connection.
+    let mut greeting = Vec::new();
+    // Whether it was closed or reset is the same here.
+    _ = connection.read_to_end(&mut greeting).await;
+    assert!(!greeting.is_empty(), "it greeted the broker, and then left");
+    ended(&trials).await;
+    network.stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
