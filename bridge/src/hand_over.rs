@@ -1,5 +1,6 @@
 //! Hands events over to a receiver, once each, and again and again while they may be accepted later.
 
+pub mod api_watch;
 pub mod network;
 pub mod traffic;
 

@@ -2,9 +2,9 @@
 
 pub(super) mod application;
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use bridge::{Environment, Error, StateDir, codec::single_flight::LookUpLimits};
+use bridge::{Environment, Error, StateDir, codec::single_flight::LookUpLimits, hand_over::api_watch::ApiWatch};
 use client::{Trust, chirpstack::ChirpStackClient};
 use link::secret_file::{read, read_secret};
 use server::status::ErrorChain;
@@ -79,6 +79,18 @@ pub(super) async fn check_api(directory: &Directory, settings: &GrpcSettings) ->
         }
     }
     Err(unusable(source, url, token_file.as_deref()))
+}
+
+/// Watches whether the API can be used.
+pub(super) fn watch_api(directory: &Arc<Directory>, settings: &GrpcSettings) -> ApiWatch {
+    let (directory, settings) = (directory.clone(), settings.clone());
+    ApiWatch::start(1, move || {
+        let (directory, settings) = (directory.clone(), settings.clone());
+        Box::pin(async move {
+            let token_file = settings.token_file.as_deref().map(|path| path.display().to_string());
+            directory.check().await.map_err(|error| unusable(error, &settings.url, token_file.as_deref()))
+        })
+    })
 }
 
 /// An error of an API that cannot be used, with advice. `token_file` is the file of its key, if there is one.

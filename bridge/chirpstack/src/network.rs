@@ -15,6 +15,7 @@ use bridge::{
     codec::single_flight::Api,
     hand_over::{
         HandOver,
+        api_watch::ApiWatch,
         network::{Route, not_sent, refusal},
         traffic::NetworkTraffic,
     },
@@ -36,7 +37,7 @@ use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkRefusal};
 
 use self::{intake::Intake, routes::Routes};
 use super::{
-    api::{check_api, directory},
+    api::{check_api, directory, watch_api},
     codec::directory::{API, Directory},
     event::{incoming::in_json, topic::Topic},
     settings::{ChirpStackSettings, GrpcSettings},
@@ -54,6 +55,7 @@ const GROUP: &str = "airlock-serve";
 pub struct ChirpStackNetwork {
     routes: Arc<Routes>,
     directory: Option<Arc<Directory>>,
+    api: Option<ApiWatch>,
     /// None once it is stopped.
     events: Mutex<Option<Events>>,
     subscribed: watch::Receiver<bool>,
@@ -76,6 +78,7 @@ impl ChirpStackNetwork {
             let grpc = settings.grpc.clone();
             AbortOnDropHandle::new(tokio::spawn(async move { follow(directory, &grpc).await }))
         });
+        let api = directory.as_ref().map(|directory| watch_api(directory, &settings.grpc));
         let stopping = CancellationToken::new();
         let window = Duration::from_millis(settings.duplicate_window_ms);
         let dedup = Dedup::new(settings.duplicate_messages_max, window, environment.clock.clone());
@@ -99,6 +102,7 @@ impl ChirpStackNetwork {
         Ok(Self {
             routes,
             directory,
+            api,
             events: Mutex::new(Some(events)),
             subscribed,
             traffic,
@@ -199,6 +203,7 @@ impl Network for ChirpStackNetwork {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         NetworkState {
             connections: events.iter().map(|events| ("events".to_owned(), events.connection())).collect(),
+            api: self.api.as_ref().map(ApiWatch::state),
             in_progress: events.as_ref().map_or(0, Events::in_progress),
             traffic: self.traffic.state(),
         }

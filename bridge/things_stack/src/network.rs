@@ -16,6 +16,7 @@ use bridge::{
     Environment, Error, Network, NetworkState, StateDir,
     hand_over::{
         HandOver,
+        api_watch::ApiWatch,
         network::{Receiver, Route, not_sent, refusal},
         traffic::NetworkTraffic,
     },
@@ -42,7 +43,10 @@ use super::{
     },
     bridge::{sources, subscription},
     feed::{self, Feed, catch_up::CatchUp, position::Positions},
-    formatter::{api::client, directory::API},
+    formatter::{
+        api::{client, watch_api},
+        directory::API,
+    },
     http::webhook::{WebhookListener, ids::WebhookIds},
     settings::{ThingsStackApplication, ThingsStackSettings},
 };
@@ -51,6 +55,7 @@ use super::{
 /// to which downlinks go.
 pub struct ThingsStackNetwork {
     api: ThingsStackClient,
+    api_watch: ApiWatch,
     applications: HashMap<AppId, Arc<Application>>,
     devices: Arc<Devices>,
     positions: Arc<Positions>,
@@ -99,6 +104,7 @@ impl ThingsStackNetwork {
             Feed::start(endpoint, subscription, intake, work.clone())
         };
         let feeds: Vec<_> = sources.into_iter().map(feed).collect();
+        let api_watch = watch_api(&api, &applications, &settings.api.url);
         Ok(Self {
             applications: by_app_id(applications, &app_ids),
             devices,
@@ -111,6 +117,7 @@ impl ThingsStackNetwork {
             _save: AbortOnDropHandle::new(tokio::spawn(positions.clone().run())),
             positions,
             api,
+            api_watch,
             _state_dir: state_dir,
         })
     }
@@ -196,6 +203,7 @@ impl Network for ThingsStackNetwork {
         let received: usize = feeds.iter().map(Feed::in_progress).sum();
         NetworkState {
             connections: feeds.iter().map(Feed::connection).collect(),
+            api: Some(self.api_watch.state()),
             in_progress: received + self.webhook.as_ref().map_or(0, WebhookListener::in_progress),
             traffic: self.traffic.state(),
         }

@@ -8,6 +8,7 @@ use server::telemetry::{Exposition, MetricKind};
 use super::route::WatchedRoute;
 
 const CONNECTED: &str = "airlock_bridge_network_connected";
+const API_CONNECTED: &str = "airlock_bridge_network_api_connected";
 const EVENTS: &str = "airlock_bridge_network_events_total";
 const DOWNLINKS: &str = "airlock_bridge_network_downlinks_total";
 const IN_PROGRESS: &str = "airlock_bridge_network_in_progress";
@@ -43,15 +44,24 @@ struct Metric {
     values: fn(&NetworkState) -> Vec<(Option<&'static str>, f64)>,
 }
 
-const METRICS: [Metric; 5] = [
+const METRICS: [Metric; 6] = [
     Metric {
         name: CONNECTED,
         kind: MetricKind::Gauge,
-        help: "Share of the connections to a network that are made; none for one that only sends webhooks",
+        help: "Share of the connections over which a network sends events that are made; none if it only sends webhooks",
         values: |state| {
             let made = state.connections.iter().filter(|(_, connection)| connection.is_connected).count();
             let all = state.connections.len();
             if all == 0 { Vec::new() } else { vec![(None, made as f64 / all as f64)] }
+        },
+    },
+    Metric {
+        name: API_CONNECTED,
+        kind: MetricKind::Gauge,
+        help: "1 if the API of a network can be used, otherwise 0; none if the settings have none",
+        values: |state| {
+            let connected = state.api.as_ref().map(|api| (None, f64::from(u8::from(api.is_connected))));
+            connected.into_iter().collect()
         },
     },
     Metric {
@@ -122,13 +132,15 @@ mod tests {
 
     use super::*;
 
+    fn connection(is_connected: bool) -> ConnectionState {
+        ConnectionState { is_connected, lasted: Duration::ZERO, failure: None }
+    }
+
     fn state(connected: &[bool], lag: Option<Duration>) -> NetworkState {
-        let connection = |is_connected: &bool| {
-            let state = ConnectionState { is_connected: *is_connected, lasted: Duration::ZERO, failure: None };
-            ("events".to_owned(), state)
-        };
+        let events = |is_connected: &bool| ("events".to_owned(), connection(*is_connected));
         NetworkState {
-            connections: connected.iter().map(connection).collect(),
+            connections: connected.iter().map(events).collect(),
+            api: connected.last().copied().map(connection),
             in_progress: 4,
             traffic: TrafficState {
                 taken: 7,
@@ -146,6 +158,7 @@ mod tests {
         let samples: Vec<_> = text.lines().filter(|line| line.starts_with("airlock")).collect();
         for expected in [
             "airlock_bridge_network_connected{network=\"one\"} 0.5",
+            "airlock_bridge_network_api_connected{network=\"one\"} 0",
             "airlock_bridge_network_events_total{network=\"one\",result=\"taken\"} 7",
             "airlock_bridge_network_events_total{network=\"other\",result=\"malformed\"} 2",
             "airlock_bridge_network_downlinks_total{network=\"one\",result=\"refused\"} 0",

@@ -15,7 +15,7 @@ const CODECS_MAX: usize = 20;
 
 pub(super) fn status(watched: &WatchedNetwork, now: Timestamp) -> NetworkStatus {
     let WatchedNetwork { name, description, routes, network } = watched;
-    let NetworkState { connections, in_progress, traffic } = network.state();
+    let NetworkState { connections, api, in_progress, traffic } = network.state();
     let downlinks = match description.no_downlinks {
         Some(reason) => Err(reason.to_owned()),
         None => Ok((traffic.sent, traffic.unsent)),
@@ -25,6 +25,7 @@ pub(super) fn status(watched: &WatchedNetwork, now: Timestamp) -> NetworkStatus 
         kind: description.kind.to_owned(),
         addresses: addresses(&description.addresses),
         connections: connections.into_iter().map(|(name, state)| connection(name, state, now)).collect(),
+        api: api.map(|state| connection("API".to_owned(), state, now)),
         routes: routes.iter().map(route).collect(),
         events: events(&traffic, in_progress),
         downlinks,

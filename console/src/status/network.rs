@@ -26,8 +26,10 @@ pub struct NetworkStatus {
     pub kind: String,
     /// Addresses, each behind what it is for. They have no secrets.
     pub addresses: Vec<(String, String)>,
-    /// Its connections; none if it only sends us webhooks.
+    /// The connections over which its events come; none if it only sends us webhooks.
     pub connections: Vec<ConnectionStatus>,
+    /// Its API; none if the settings have none.
+    pub api: Option<ConnectionStatus>,
     /// Its applications.
     pub routes: Vec<RouteStatus>,
     /// What it brought.

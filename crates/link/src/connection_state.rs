@@ -29,7 +29,7 @@ pub struct ConnectionWatch {
 }
 
 /// Says what the state of a connection is.
-pub(crate) struct ConnectionReporter {
+pub struct ConnectionReporter {
     connected: watch::Sender<bool>,
     notes: Arc<Mutex<Notes>>,
 }
@@ -40,7 +40,7 @@ struct Notes {
 }
 
 /// A connection that is not made yet.
-pub(crate) fn connection_state() -> (ConnectionReporter, ConnectionWatch) {
+pub fn connection_state() -> (ConnectionReporter, ConnectionWatch) {
     let (sender, connected) = watch::channel(false);
     let notes = Arc::new(Mutex::new(Notes { changed: Instant::now(), failure: None }));
     (ConnectionReporter { connected: sender, notes: notes.clone() }, ConnectionWatch { connected, notes })
@@ -68,7 +68,7 @@ impl ConnectionWatch {
 
 impl ConnectionReporter {
     /// There is a connection.
-    pub(crate) fn made(&self) {
+    pub fn made(&self) {
         if !*self.connected.borrow() {
             let mut notes = lock(&self.notes);
             *notes = Notes { changed: Instant::now(), failure: None };
@@ -77,7 +77,7 @@ impl ConnectionReporter {
     }
 
     /// The connection or an attempt ended, for this reason. Returns true if there was a connection.
-    pub(crate) fn lost(&self, reason: &str) -> bool {
+    pub fn lost(&self, reason: &str) -> bool {
         let mut notes = lock(&self.notes);
         let was_connected = self.connected.send_replace(false);
         notes.failure = Some(reason.chars().take(REASON_CHARS_MAX).collect());

@@ -14,7 +14,7 @@ use console::{
     ShadowConnection, ShadowStatus,
 };
 use server::system::SystemClock;
-use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TOKEN, ManualClock};
+use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN, ManualClock};
 use tokio::net::TcpListener;
 use types::{AppId, Clock, DeviceIds, Timestamp};
 
@@ -29,6 +29,8 @@ use crate::{
 };
 
 const PATH: &str = "/console/bridges";
+/// All connections of a network are made.
+const CONNECTED: &str = "badge good\">connected</span></h2>";
 
 /// A network all of whose texts are this one.
 fn network(text: &str) -> NetworkStatus {
@@ -39,6 +41,7 @@ fn network(text: &str) -> NetworkStatus {
         kind: text(),
         addresses: vec![(text(), text())],
         connections: vec![ConnectionStatus { name: text(), is_connected: false, since, failure: Some(text()) }],
+        api: Some(ConnectionStatus { name: text(), is_connected: false, since, failure: Some(text()) }),
         routes: vec![RouteStatus {
             application: text(),
             app_id: text(),
@@ -119,7 +122,8 @@ async fn names_and_reasons_are_never_markup() {
 
 #[tokio::test]
 async fn a_network_that_sends_webhooks_has_no_connections_and_only_own_applications_are_links() {
-    let mut north = NetworkStatus { connections: Vec::new(), downlinks: Ok((3, 2)), ..network("bobby-app") };
+    let (connections, downlinks) = (Vec::new(), Ok((3, 2)));
+    let mut north = NetworkStatus { connections, api: None, downlinks, ..network("bobby-app") };
     north.routes.push(RouteStatus { app_id: "alice-app".to_owned(), ..north.routes[0].clone() });
     let (_network, [alice, ..]) = start(Some(with_networks(vec![north]))).await;
     let page = alice.get(PATH).await;
@@ -209,12 +213,18 @@ pub(super) async fn bridged(
     (Network { stack, dir }, visitor)
 }
 
+/// The row of a connection.
+fn connection<'a>(page: &'a Page, name: &str) -> &'a str {
+    let (_, row) = page.html.split_once(&format!("<td>{name}</td>")).unwrap();
+    row.split("</tr>").next().unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_network_shows_what_it_brings_and_why_it_is_away() {
     let Some(mut chirpstack) = ChirpStack::start().await else { return };
     let clock: Arc<ManualClock> = ManualClock::at(SystemClock.now());
     let (network, visitor) = bridged(clock.clone(), |dir, app_id| entry(&chirpstack, dir, app_id)).await;
-    let page = visitor.until(PATH, "badge good\">connected<").await;
+    let page = visitor.until(PATH, CONNECTED).await;
     let address = format!("<code>{}</code> (events)", chirpstack.broker.url());
     check(&page, &["ChirpStack", &address, "0 of 0 handed over", "0 sent", "not known yet", ">yes<"]);
 
@@ -235,10 +245,35 @@ async fn a_network_shows_what_it_brings_and_why_it_is_away() {
     check(&visitor.get(PATH).await, &["0.00/s in the last minute, 0.02/s in the last five"]);
 
     drop(chirpstack);
-    let page = visitor.until(PATH, "badge bad\">not connected<").await;
-    let (_, connections) = page.html.split_once("Connections of ").unwrap();
-    let (connections, _) = connections.split_once("Routes of ").unwrap();
-    assert!(connections.contains("class=\"wide\">") && !connections.contains("class=\"wide\"><"), "{connections}");
+    let page = visitor.until(PATH, "<td>events</td>\n<td><span class=\"badge bad\">not connected<").await;
+    let events = connection(&page, "events");
+    assert!(events.contains("class=\"wide\">") && !events.contains("class=\"wide\"><"), "{events}");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_that_does_not_accept_the_key_is_a_connection_that_is_not_made() {
+    let Some(mut chirpstack) = ChirpStack::start().await else { return };
+    let by_name = |dir: &Path, app_id: &AppId| {
+        let mut entry = entry(&chirpstack, dir, app_id);
+        entry.applications[0].application = CHIRPSTACK_APPLICATION_NAME.to_owned();
+        fs::write(dir.join("chirpstack.key"), "new-key").unwrap();
+        entry
+    };
+    let (network, visitor) = bridged(Arc::new(SystemClock), by_name).await;
+    let page = visitor.until(PATH, "<td>events</td>\n<td><span class=\"badge good\">connected<").await;
+    check(&page, &["badge bad\">not connected</span></h2>"]);
+    // Only the API knows whose event it is.
+    send(&mut chirpstack, (1, "AQI="), SystemClock.now()).await;
+    let page = visitor.until(PATH, "does not accept the API key in").await;
+    assert!(connection(&page, "API").contains("not connected"), "{}", page.html);
+    check(&visitor.until(PATH, "1 not acknowledged yet").await, &["0 of 0 handed over"]);
+
+    chirpstack.api.replace_token("new-key");
+    let page = visitor.until(PATH, "1 of 1 handed over").await;
+    assert!(connection(&page, "events").contains("badge good"), "{}", page.html);
+    let page = visitor.until(PATH, CONNECTED).await;
+    assert!(connection(&page, "API").contains("badge good"), "{}", page.html);
     network.stack.stop().await;
 }
 

@@ -4,7 +4,7 @@ pub(crate) mod application;
 
 use std::{sync::Arc, time::Duration};
 
-use bridge::{Environment, Error, StateDir, codec::single_flight::LookUpLimits};
+use bridge::{Environment, Error, StateDir, codec::single_flight::LookUpLimits, hand_over::api_watch::ApiWatch};
 use client::{Trust, things_stack::ThingsStackClient};
 use link::secret_file::read;
 use server::status::ErrorChain;
@@ -66,6 +66,31 @@ pub(crate) async fn check_api(directory: &Directory, url: &str) -> Result<(), Er
         }
     }
     Err(unusable(source, url))
+}
+
+/// Watches whether the API can be used with the key of each application. What a key may do is not asked: downlinks and
+/// messages need other rights than settings.
+pub(crate) fn watch_api(api: &ThingsStackClient, applications: &[Arc<Application>], url: &str) -> ApiWatch {
+    let known = (api.clone(), applications.to_vec(), url.to_owned());
+    ApiWatch::start(applications.len(), move || {
+        let (api, applications, url) = known.clone();
+        Box::pin(async move {
+            for application in applications {
+                match api.link(&application.key.current(), application.id()).await {
+                    Err(error) if error.kind() == Kind::Denied => {}
+                    Err(error) if error.kind() == Kind::NotFound && is_of_stack(&error) => {}
+                    Err(error) => return Err(unusable(error, &url)),
+                    Ok(_) => {}
+                }
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Returns true if The Things Stack has answered, and not another web server.
+fn is_of_stack(error: &client::Error) -> bool {
+    error.to_string().starts_with("error:")
 }
 
 /// An error of an API that cannot be used, with advice.

@@ -14,6 +14,9 @@ pub(super) struct Section {
     pub(super) name: String,
     pub(super) kind: String,
     pub(super) addresses: Vec<(String, String)>,
+    /// True if its events come as webhooks, and not over a connection.
+    pub(super) sends_webhooks: bool,
+    /// Those of its events, and that to its API.
     pub(super) connections: Vec<Connection>,
     pub(super) routes: Vec<Route>,
     pub(super) received: u64,
@@ -52,14 +55,15 @@ pub(super) struct Route {
 
 impl Section {
     pub(super) fn of(network: NetworkStatus, own: &BTreeSet<String>) -> Self {
-        let NetworkStatus { name, kind, addresses, connections, routes, events, downlinks } = network;
+        let NetworkStatus { name, kind, addresses, connections, api, routes, events, downlinks } = network;
         let lag = lag(&events);
         let EventStatus { received, taken, others, in_progress, last, per_second, .. } = events;
         Self {
             name: shown(&name),
             kind: shown(&kind),
             addresses: addresses.iter().map(|(role, address)| (shown(role), shown(address))).collect(),
-            connections: connections.into_iter().map(Connection::of).collect(),
+            sends_webhooks: connections.is_empty(),
+            connections: connections.into_iter().chain(api).map(Connection::of).collect(),
             routes: routes.into_iter().map(|route| Route::of(route, own)).collect(),
             received,
             taken,

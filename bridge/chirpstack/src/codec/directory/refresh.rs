@@ -19,8 +19,9 @@ use super::{
 use crate::codec::Codec;
 
 impl Directory {
-    /// Checks that the API can be used.
+    /// Checks that the API can be used, with the key that its file has now.
     pub(crate) async fn check(&self) -> client::Result<()> {
+        self.read_token();
         self.api.check().await
     }
 

@@ -3,7 +3,7 @@
 use bridge::{ApplicationCheck, Error};
 use types::{Kind, Kinded, Secret};
 
-use super::{client, unusable};
+use super::{client, is_of_stack, unusable};
 use crate::{
     application::Application,
     settings::{ApiSettings, ThingsStackApplication, ThingsStackSettings},
@@ -44,11 +44,6 @@ pub async fn check_application(url: &str, key: &Secret, application: &str) -> Re
         ))),
         Err(error) => Err(unusable(error, url)),
     }
-}
-
-/// Returns true if The Things Stack has answered, and not another web server.
-fn is_of_stack(error: &client::Error) -> bool {
-    error.to_string().starts_with("error:")
 }
 
 #[cfg(test)]
