@@ -2,6 +2,7 @@
 
 pub mod api_watch;
 pub mod network;
+pub mod not_taken;
 pub mod traffic;
 
 use std::{
@@ -83,10 +84,9 @@ impl HandOver {
         let outcome = self.try_until_done(receiver, dev_eui, event).await;
         match outcome {
             HandedOver::Taken => self.dedup.add(key),
+            HandedOver::Withdrawn => self.traffic.foreign(dev_eui),
             // What is refused may be accepted later, if its network sends it again.
-            HandedOver::Refused => self.traffic.refused(),
-            HandedOver::Withdrawn => self.traffic.foreign(),
-            HandedOver::Repeated | HandedOver::Stopped => {}
+            HandedOver::Refused | HandedOver::Repeated | HandedOver::Stopped => {}
         }
         outcome
     }
@@ -127,8 +127,9 @@ impl HandOver {
         }
     }
 
-    /// The log mentions a device again only for another reason.
+    /// Counts a refusal. The log mentions a device again only for another reason.
     fn refused(&self, dev_eui: DevEui, refusal: &NetworkRefusal) {
+        self.traffic.refused(dev_eui, refusal);
         let known = self.lock().put(dev_eui, refusal.reason().to_owned());
         if known.as_deref() == Some(refusal.reason()) {
             tracing::debug!(%dev_eui, reason = refusal.reason(), "dropped an event of a device");

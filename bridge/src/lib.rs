@@ -19,6 +19,7 @@ pub use self::{
     error::Error,
     hand_over::{
         network::{Network, NetworkState, Receiver, Route},
+        not_taken::{NotTaken, NotTakenEvent},
         traffic::{Lag, TrafficState},
     },
     running::{Connections, Running},

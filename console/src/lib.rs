@@ -19,6 +19,6 @@ pub use settings::Settings;
 pub use status::{
     ApplicationFunctions, ApplicationLoad, AuditTail, Check, CheckResult, ConnectionStatus, Count, EventStatus,
     FunctionCounts, FunctionFailure, FunctionRanking, FunctionSums, NetworkStatus, NetworkTrial, NetworksStatus,
-    NewNetwork, OwnerUse, Queue, RouteStatus, ServerStatus, ServiceLoad, ShadowCodecStatus, ShadowConnection,
-    ShadowStatus, StatusSource, TrialCheck, TriedUplink,
+    NewNetwork, NotTakenStatus, OwnerUse, Queue, RouteStatus, ServerStatus, ServiceLoad, ShadowCodecStatus,
+    ShadowConnection, ShadowStatus, StatusSource, TrialCheck, TriedUplink,
 };

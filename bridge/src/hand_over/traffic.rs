@@ -1,8 +1,10 @@
-//! Numbers of what a network brought and took: since the start, and over the last minutes. Counting takes no lock.
+//! Numbers of what a network brought and took: since the start, and over the last minutes. Counting what is taken needs
+//! no lock.
 
 mod window;
 
 use std::{
+    fmt::Display,
     sync::{
         Arc,
         atomic::{AtomicI64, AtomicU64, Ordering::Relaxed},
@@ -10,9 +12,10 @@ use std::{
     time::Duration,
 };
 
-use types::{Clock, Timestamp};
+use types::{Clock, DevEui, NetworkRefusal, Timestamp};
 
 use self::window::Window;
+use super::not_taken::{NotTaken, NotTakenEvent, NotTakenEvents};
 use crate::metrics;
 
 /// Says that there is no time, or no lag.
@@ -23,10 +26,7 @@ pub struct NetworkTraffic {
     clock: Arc<dyn Clock>,
     taken: AtomicU64,
     duplicates: AtomicU64,
-    ignored: AtomicU64,
-    malformed: AtomicU64,
-    refused: AtomicU64,
-    foreign: AtomicU64,
+    not_taken: NotTakenEvents,
     retried: AtomicU64,
     sent: AtomicU64,
     unsent: AtomicU64,
@@ -64,6 +64,10 @@ pub struct TrafficState {
     pub per_second: [f64; 2],
     /// The time from their reception by the network until they were handed over.
     pub lag: Lag,
+    /// Number of events that nobody took, by reason; without those of which there were none.
+    pub not_taken: Vec<(NotTaken, u64)>,
+    /// The newest of them for each reason, the newest of all first.
+    pub newest_not_taken: Vec<NotTakenEvent>,
 }
 
 /// The time from the reception of events by a network until they were handed over.
@@ -85,10 +89,7 @@ impl NetworkTraffic {
             clock,
             taken: AtomicU64::default(),
             duplicates: AtomicU64::default(),
-            ignored: AtomicU64::default(),
-            malformed: AtomicU64::default(),
-            refused: AtomicU64::default(),
-            foreign: AtomicU64::default(),
+            not_taken: NotTakenEvents::default(),
             retried: AtomicU64::default(),
             sent: AtomicU64::default(),
             unsent: AtomicU64::default(),
@@ -98,16 +99,22 @@ impl NetworkTraffic {
         }
     }
 
-    /// Counts an event that concerns nobody here.
-    pub fn ignored(&self) {
+    /// Counts an event of an application that no route has.
+    pub fn without_route(&self, device: &str, application: &str) {
         metrics::event("ignored");
-        self.count(&self.ignored);
+        self.not_taken(NotTaken::NoRoute, device, format_args!("application {application}"));
+    }
+
+    /// Counts an event of which applications learn nothing, with what the network calls it.
+    pub fn ignored(&self, device: &str, event: &str) {
+        metrics::event("ignored");
+        self.not_taken(NotTaken::NothingToTell, device, event);
     }
 
     /// Counts an event that cannot be read: an uplink, or another one.
-    pub fn malformed(&self, is_uplink: bool) {
+    pub fn malformed(&self, is_uplink: bool, device: &str, error: impl Display) {
         metrics::received(is_uplink, "malformed");
-        self.count(&self.malformed);
+        self.not_taken(NotTaken::Unreadable, device, error);
     }
 
     /// Counts a downlink that the network took, or did not.
@@ -131,12 +138,12 @@ impl NetworkTraffic {
         self.count(&self.duplicates);
     }
 
-    pub(super) fn refused(&self) {
-        self.count(&self.refused);
+    pub(super) fn refused(&self, dev_eui: DevEui, refusal: &NetworkRefusal) {
+        self.not_taken(NotTaken::of(refusal), dev_eui, refusal.reason());
     }
 
-    pub(super) fn foreign(&self) {
-        self.count(&self.foreign);
+    pub(super) fn foreign(&self, dev_eui: DevEui) {
+        self.not_taken(NotTaken::OtherApplication, dev_eui, "");
     }
 
     pub(super) fn retried(&self) {
@@ -150,13 +157,15 @@ impl NetworkTraffic {
         let lag = self.window.lag(now);
         let set = |value: &AtomicI64| Some(value.load(Relaxed)).filter(|value| *value != NONE);
         let last_lag = set(&self.last_lag_ms).and_then(|lag_ms| u64::try_from(lag_ms).ok());
+        let not_taken = |reasons: &[NotTaken]| reasons.iter().map(|reason| self.not_taken.count(*reason)).sum::<u64>();
+        let by_reason = NotTaken::ALL.map(|reason| (reason, self.not_taken.count(reason)));
         TrafficState {
             taken: self.taken.load(Relaxed),
             duplicates: self.duplicates.load(Relaxed),
-            ignored: self.ignored.load(Relaxed),
-            malformed: self.malformed.load(Relaxed),
-            refused: self.refused.load(Relaxed),
-            foreign: self.foreign.load(Relaxed),
+            ignored: not_taken(&[NotTaken::NoRoute, NotTaken::NothingToTell]),
+            malformed: not_taken(&[NotTaken::Unreadable]),
+            refused: not_taken(&[NotTaken::NotRegistered, NotTaken::NotValid, NotTaken::NoRoom, NotTaken::Refused]),
+            foreign: not_taken(&[NotTaken::OtherApplication]),
             retried: self.retried.load(Relaxed),
             sent: self.sent.load(Relaxed),
             unsent: self.unsent.load(Relaxed),
@@ -167,7 +176,15 @@ impl NetworkTraffic {
                 mean: lag.map(|(mean, _)| mean),
                 max: lag.map(|(_, max)| max),
             },
+            not_taken: by_reason.into_iter().filter(|(_, count)| *count > 0).collect(),
+            newest_not_taken: self.not_taken.newest(),
         }
+    }
+
+    fn not_taken(&self, reason: NotTaken, device: impl Display, detail: impl Display) {
+        let now = self.clock.now();
+        self.not_taken.add(now, reason, device, detail);
+        self.last_ms.store(now.as_millis(), Relaxed);
     }
 
     fn count(&self, count: &AtomicU64) {
@@ -187,6 +204,7 @@ impl TrafficState {
 #[cfg(test)]
 mod tests {
     use testing::ManualClock;
+    use types::Kind;
 
     use super::*;
 
@@ -197,10 +215,11 @@ mod tests {
         assert_eq!(traffic.state(), TrafficState::default());
         traffic.taken(None);
         traffic.duplicate();
-        traffic.ignored();
-        traffic.malformed(true);
-        traffic.refused();
-        traffic.foreign();
+        let dev_eui = DevEui::new([1; 8]);
+        traffic.ignored("dev-1", "status");
+        traffic.malformed(true, "dev-1", "no JSON");
+        traffic.refused(dev_eui, &NetworkRefusal::new(Kind::NotFound, "not registered"));
+        traffic.foreign(dev_eui);
         let last = clock.now();
         clock.advance(Duration::from_secs(3));
         traffic.retried();
@@ -208,6 +227,9 @@ mod tests {
         traffic.downlink(false);
         let state = traffic.state();
         assert_eq!((state.received(), state.retried, state.sent, state.unsent), (6, 1, 1, 1));
+        assert_eq!((state.ignored, state.malformed, state.refused, state.foreign), (1, 1, 1, 1));
+        assert_eq!((state.not_taken.len(), state.newest_not_taken.len()), (4, 4));
+        assert_eq!(state.not_taken[2], (NotTaken::NotRegistered, 1));
         assert_eq!((state.last, state.lag), (Some(last), Lag::default()), "neither retries nor downlinks are events");
     }
 

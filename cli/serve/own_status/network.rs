@@ -1,7 +1,9 @@
 //! The state of a network for operators.
 
-use bridge::{ConnectionState, NetworkState, TrafficState};
-use console::{ConnectionStatus, Count, EventStatus, NetworkStatus, RouteStatus, ShadowCodecStatus, ShadowStatus};
+use bridge::{ConnectionState, NetworkState, NotTakenEvent, TrafficState};
+use console::{
+    ConnectionStatus, Count, EventStatus, NetworkStatus, NotTakenStatus, RouteStatus, ShadowCodecStatus, ShadowStatus,
+};
 use history::Outcome;
 use types::Timestamp;
 
@@ -27,7 +29,7 @@ pub(super) fn status(watched: &WatchedNetwork, now: Timestamp) -> NetworkStatus 
         connections: connections.into_iter().map(|(name, state)| connection(name, state, now)).collect(),
         api: api.map(|state| connection("API".to_owned(), state, now)),
         routes: routes.iter().map(route).collect(),
-        events: events(&traffic, in_progress),
+        events: events(traffic, in_progress),
         downlinks,
     }
 }
@@ -84,20 +86,18 @@ fn route(route: &WatchedRoute) -> RouteStatus {
     }
 }
 
-fn events(traffic: &TrafficState, in_progress: usize) -> EventStatus {
-    let others = [
-        ("duplicate", traffic.duplicates),
-        ("ignored: they concern nobody here", traffic.ignored),
-        ("cannot be read", traffic.malformed),
-        ("refused", traffic.refused),
-        ("of a device of another application", traffic.foreign),
-        ("attempts that are repeated", traffic.retried),
-    ];
-    let others = others.into_iter().filter(|(_, count)| *count > 0);
+fn events(traffic: TrafficState, in_progress: usize) -> EventStatus {
+    let (received, not_taken) = (traffic.received(), traffic.not_taken.into_iter());
+    let others = [("duplicate", traffic.duplicates)]
+        .into_iter()
+        .chain(not_taken.map(|(reason, count)| (reason.in_words(), count)))
+        .chain([("attempts that are repeated", traffic.retried)])
+        .filter(|(_, count)| *count > 0);
     EventStatus {
-        received: traffic.received(),
+        received,
         taken: traffic.taken,
         others: others.map(|(what, count)| Count { what: what.to_owned(), count }).collect(),
+        not_taken: traffic.newest_not_taken.into_iter().map(not_taken_event).collect(),
         in_progress: in_progress as u64,
         last: traffic.last,
         per_second: traffic.per_second,
@@ -106,14 +106,22 @@ fn events(traffic: &TrafficState, in_progress: usize) -> EventStatus {
     }
 }
 
+fn not_taken_event(event: NotTakenEvent) -> NotTakenStatus {
+    let NotTakenEvent { time, reason, device, detail } = event;
+    NotTakenStatus { time, device, reason: reason.in_words(), detail }
+}
+
 #[cfg(test)]
 mod tests {
+    use bridge::NotTaken;
+
     use super::*;
 
     #[test]
     fn only_what_happened_to_events_is_told() {
-        let traffic = TrafficState { taken: 5, malformed: 2, retried: 1, ..TrafficState::default() };
-        let events = events(&traffic, 3);
+        let not_taken = vec![(NotTaken::Unreadable, 2)];
+        let traffic = TrafficState { taken: 5, malformed: 2, retried: 1, not_taken, ..TrafficState::default() };
+        let events = events(traffic, 3);
         let others: Vec<_> = events.others.iter().map(|other| (other.what.as_str(), other.count)).collect();
         assert_eq!(others, [("cannot be read", 2), ("attempts that are repeated", 1)]);
         assert_eq!((events.received, events.taken, events.in_progress), (7, 5, 3));

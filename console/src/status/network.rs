@@ -60,6 +60,8 @@ pub struct EventStatus {
     pub taken: u64,
     /// What became of the others.
     pub others: Vec<Count>,
+    /// Some of those that nobody took, the newest first.
+    pub not_taken: Vec<NotTakenStatus>,
     /// Number of messages that are not acknowledged yet.
     pub in_progress: u64,
     /// The time of the last event.
@@ -70,6 +72,19 @@ pub struct EventStatus {
     pub last_lag: Option<Duration>,
     /// Mean and maximum of that in the last five minutes; none if there was no event that has a time.
     pub recent_lag: Option<(Duration, Duration)>,
+}
+
+/// An event that nobody took.
+#[derive(Clone, Debug)]
+pub struct NotTakenStatus {
+    /// The time at which it was dealt with.
+    pub time: Timestamp,
+    /// Its device.
+    pub device: String,
+    /// The reason, one of a few.
+    pub reason: &'static str,
+    /// The reason in detail.
+    pub detail: String,
 }
 
 /// An application of a network, and the one here that has its devices.

@@ -10,8 +10,8 @@ use api::chirpstack::CodecRuntime;
 use bridge::MqttSettings;
 use chirpstack::{ChirpStackSettings, GrpcSettings};
 use console::{
-    ConnectionStatus, Count, EventStatus, NetworkStatus, NetworksStatus, RouteStatus, ShadowCodecStatus,
-    ShadowConnection, ShadowStatus,
+    ConnectionStatus, Count, EventStatus, NetworkStatus, NetworksStatus, NotTakenStatus, RouteStatus,
+    ShadowCodecStatus, ShadowConnection, ShadowStatus,
 };
 use server::system::SystemClock;
 use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN, ManualClock};
@@ -55,6 +55,7 @@ fn network(text: &str) -> NetworkStatus {
             received: 9,
             taken: 8,
             others: vec![Count { what: text(), count: 1 }],
+            not_taken: vec![NotTakenStatus { time: since, device: text(), reason: "refused", detail: text() }],
             ..EventStatus::default()
         },
         downlinks: Err(text()),
@@ -240,7 +241,12 @@ async fn a_network_shows_what_it_brings_and_why_it_is_away() {
     );
     check(&page, &["data-label=\"Decoded\">1<", "data-label=\"Failed\">1<", "data-label=\"Invalid\">0<"]);
     chirpstack.send(DEVICE, "up", &serde_json::json!({"deviceInfo": {"devEui": "a300000000000009"}})).await;
-    check(&visitor.until(PATH, "2 of 3 handed over").await, &["1 cannot be read"]);
+    let page = visitor.until(PATH, "2 of 3 handed over").await;
+    check(&page, &["1 cannot be read", "<td class=\"id\">a300000000000001</td>\n<td>cannot be read</td>"]);
+    let elsewhere = format!("application/52f14cd4-c6f1-4fbd-8f87-4025e1d49242/device/{DEVICE}/event/up");
+    chirpstack.client.publish(&elsewhere, uplink(DEVICE, "Kitchen", 3).to_string()).await;
+    let page = visitor.until(PATH, "2 of 4 handed over").await;
+    check(&page, &["1 ignored: no route has the application", "application 52f14cd4-c6f1-4fbd-8f87-4025e1d49242"]);
     clock.advance(Duration::from_secs(100));
     check(&visitor.get(PATH).await, &["0.00/s in the last minute, 0.02/s in the last five"]);
 

@@ -39,7 +39,7 @@ impl Intake {
         let is_done = match route {
             Some(Some(route)) => self.take(topic, &payload, route.receiver.as_ref()).await,
             Some(None) => {
-                self.hand_over.traffic.ignored();
+                self.hand_over.traffic.without_route(topic.dev_eui, topic.application_id);
                 true
             }
             None => false,
@@ -56,12 +56,12 @@ impl Intake {
             Ok(report) => report,
             Err(error) => {
                 tracing::warn!(%topic, %error, "dropped an event that cannot be read");
-                self.hand_over.traffic.malformed(name == "up");
+                self.hand_over.traffic.malformed(name == "up", topic.dev_eui, error);
                 return true;
             }
         };
         let Some(event) = event else {
-            self.hand_over.traffic.ignored();
+            self.hand_over.traffic.ignored(topic.dev_eui, name);
             return true;
         };
         let key = self.hand_over.dedup.key_by_id(topic, &deduplication_id, payload);

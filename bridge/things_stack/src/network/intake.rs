@@ -47,12 +47,12 @@ impl Intake {
         let Said { event, identity } = match read(topic, payload) {
             Ok(Some(said)) => said,
             Ok(None) => {
-                self.hand_over.traffic.ignored();
+                self.hand_over.traffic.ignored(topic.device, topic.rest);
                 return true;
             }
             Err(error) => {
                 tracing::warn!(%topic, %error, "dropped a message that cannot be read");
-                self.hand_over.traffic.malformed(topic.rest == "up");
+                self.hand_over.traffic.malformed(topic.rest == "up", topic.device, error);
                 return true;
             }
         };

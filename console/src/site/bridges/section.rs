@@ -6,7 +6,7 @@ use server::audit::visible;
 
 use crate::{
     site::page::Time,
-    status::{ConnectionStatus, Count, EventStatus, NetworkStatus, RouteStatus},
+    status::{ConnectionStatus, Count, EventStatus, NetworkStatus, NotTakenStatus, RouteStatus},
 };
 
 /// A network.
@@ -22,6 +22,7 @@ pub(super) struct Section {
     pub(super) received: u64,
     pub(super) taken: u64,
     pub(super) others: Vec<Count>,
+    pub(super) not_taken: Vec<NotTaken>,
     pub(super) in_progress: u64,
     pub(super) last: Option<Time>,
     /// Of the last minute, and of the last five.
@@ -38,6 +39,14 @@ pub(super) struct Connection {
     pub(super) is_connected: bool,
     pub(super) since: Time,
     pub(super) failure: String,
+}
+
+/// A row of the table of events that nobody took.
+pub(super) struct NotTaken {
+    pub(super) time: Time,
+    pub(super) device: String,
+    pub(super) reason: &'static str,
+    pub(super) detail: String,
 }
 
 /// A row of the table of routes.
@@ -57,7 +66,7 @@ impl Section {
     pub(super) fn of(network: NetworkStatus, own: &BTreeSet<String>) -> Self {
         let NetworkStatus { name, kind, addresses, connections, api, routes, events, downlinks } = network;
         let lag = lag(&events);
-        let EventStatus { received, taken, others, in_progress, last, per_second, .. } = events;
+        let EventStatus { received, taken, others, not_taken, in_progress, last, per_second, .. } = events;
         Self {
             name: shown(&name),
             kind: shown(&kind),
@@ -68,6 +77,7 @@ impl Section {
             received,
             taken,
             others: others.into_iter().map(|Count { what, count }| Count { what: shown(&what), count }).collect(),
+            not_taken: not_taken.into_iter().map(NotTaken::of).collect(),
             in_progress,
             last: last.map(|last| Time(last.as_nanos())),
             rates: per_second.map(|rate| format!("{rate:.2}/s")),
@@ -91,6 +101,13 @@ impl Connection {
         let ConnectionStatus { name, is_connected, since, failure } = connection;
         let failure = failure.map(|failure| shown(&failure)).unwrap_or_default();
         Self { name: shown(&name), is_connected, since: Time(since.as_nanos()), failure }
+    }
+}
+
+impl NotTaken {
+    fn of(event: NotTakenStatus) -> Self {
+        let NotTakenStatus { time, device, reason, detail } = event;
+        Self { time: Time(time.as_nanos()), device: shown(&device), reason, detail: shown(&detail) }
     }
 }
 
