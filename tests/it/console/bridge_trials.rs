@@ -5,7 +5,10 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 use api::chirpstack::CodecRuntime;
 use console::NetworksStatus;
 use server::system::SystemClock;
-use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN, ChirpStackApi};
+use testing::{
+    CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN, ChirpStackApi, THINGS_STACK_KEY,
+    ThingsStackApi,
+};
 use tokio::{
     io::AsyncReadExt,
     net::{TcpListener, TcpStream},
@@ -115,6 +118,26 @@ async fn an_operator_sees_the_first_uplink_of_a_network_and_what_to_set() {
         chirpstack.api.restrict_token();
     }
     assert_eq!(fs::read_dir(&trials).unwrap().count(), 0, "nothing is kept");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_key_of_the_things_stack_and_one_of_another_application_are_told_apart() {
+    let (network, visitor) = bridged(Arc::new(SystemClock), |_, _| away("alice-app")).await;
+    let api = ThingsStackApi::start().await;
+    api.restrict_key("attic");
+    let url = api.url();
+    let tried = async |api_key: &str, application: &str| {
+        let kind = ("kind", "things-stack");
+        let fields =
+            [kind, ("api_url", &*url), ("api_key", api_key), ("application", application), ("app_id", "bobby-app")];
+        visitor.post(PATH, &fields).await
+    };
+    check(&tried("wrong", "attic@lab").await, &["failed</span> bobby-app is not registered", "accept an API key"]);
+    let page = tried(THINGS_STACK_KEY, "sensors@lab").await;
+    check(&page, &["it accepts the key", "the API key is that of the application attic: enter that one"]);
+    let page = tried(THINGS_STACK_KEY, "attic@lab").await;
+    check(&page, &["passed</span> the API has it", "bobby-app is not registered"]);
     network.stack.stop().await;
 }
 

@@ -1,5 +1,6 @@
 //! Looks for an application that somebody enters, before its events are taken.
 
+use api::chirpstack::ListApplicationsResponse;
 use bridge::{ApplicationCheck, Error};
 use client::{Trust, chirpstack::ChirpStackClient};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -51,10 +52,11 @@ async fn by_name(api: &ChirpStackClient, name: &str) -> ApplicationCheck {
         Err(error) => return ApplicationCheck::unanswered(&error),
     };
     let searches: Vec<_> = tenants.result.iter().map(|tenant| api.applications_named(&tenant.id, name)).collect();
-    let pages: Vec<_> = match stream::iter(searches).buffer_unordered(SEARCHES_MAX).try_collect().await {
-        Ok(pages) => pages,
-        Err(error) => return ApplicationCheck::unanswered(&error),
-    };
+    let pages: Vec<ListApplicationsResponse> =
+        match stream::iter(searches).buffer_unordered(SEARCHES_MAX).try_collect().await {
+            Ok(pages) => pages,
+            Err(error) => return ApplicationCheck::unanswered(&error),
+        };
     // Further pages are not searched.
     let is_all = tenants.total_count as usize <= tenants.result.len()
         && pages.iter().all(|page| page.total_count as usize <= page.result.len());
