@@ -258,6 +258,12 @@ async fn operate(name: &'static str, look: Look) {
     browser.click("main a[href='/console/bridges/new']").await;
     browser.wait_for("Connect a network").await;
     browser.look("console-bridge-new").await;
+    let closed = [("api_url", "http://127.0.0.1:1"), ("mqtt_url", "mqtt://127.0.0.1:1"), ("api_key", "key")];
+    let applications = [("application", "lab"), ("app_id", "alice-app")];
+    let fields = [&closed[..], &applications].concat();
+    browser.submit("main form", &fields, "main form button", "Connect a network").await;
+    wait_for_text(&browser, "dd", "failed").await;
+    browser.look("console-bridge-checked").await;
     browser.open("/console/operator").await;
     browser.wait_for("Operator").await;
     browser.submit("main form", &[("owner", "nobody")], "main form button", "Operator").await;

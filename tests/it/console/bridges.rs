@@ -242,7 +242,7 @@ async fn a_network_shows_what_it_brings_and_why_it_is_away() {
     check(&page, &["data-label=\"Decoded\">1<", "data-label=\"Failed\">1<", "data-label=\"Invalid\">0<"]);
     chirpstack.send(DEVICE, "up", &serde_json::json!({"deviceInfo": {"devEui": "a300000000000009"}})).await;
     let page = visitor.until(PATH, "2 of 3 handed over").await;
-    check(&page, &["1 cannot be read", "<td class=\"id\">a300000000000001</td>\n<td>cannot be read</td>"]);
+    check(&page, &["1 cannot be read", "<td class=\"mono\">a300000000000001</td>\n<td>cannot be read</td>"]);
     let elsewhere = format!("application/52f14cd4-c6f1-4fbd-8f87-4025e1d49242/device/{DEVICE}/event/up");
     chirpstack.client.publish(&elsewhere, uplink(DEVICE, "Kitchen", 3).to_string()).await;
     let page = visitor.until(PATH, "2 of 4 handed over").await;
