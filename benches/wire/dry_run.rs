@@ -60,7 +60,7 @@ fn message() -> DryUplinkMessage {
     let [decoder, converter, validator] = [DECODER, CONVERTER, VALIDATOR].map(str::to_owned);
     let app =
         Application { app_id: dataset::app_id(0).to_string(), decoder, converter, validator, ..Default::default() };
-    DryUplinkMessage { payload: PAYLOAD.to_vec(), app: Some(app), port: 1 }
+    DryUplinkMessage { payload: PAYLOAD.to_vec(), app: Some(app), port: 1, ..Default::default() }
 }
 
 /// The median time of the same message in a bare sandbox, in microseconds.

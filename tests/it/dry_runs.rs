@@ -2,11 +2,13 @@
 
 use api::{
     handler::{Application, DryDownlinkMessage, DryUplinkMessage, FunctionFailure},
+    history::{Query, Record},
     status::detail,
 };
+use client::handler::HandlerClient;
 use serde_json::{Value, json};
 use tonic::Code;
-use types::Credential;
+use types::{Credential, Kind, Kinded};
 
 use crate::harness::{Network, Owner, next};
 
@@ -91,6 +93,77 @@ async fn a_simulated_uplink_returns_what_was_published() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_stored_uplink_runs_again_with_its_time_and_its_random_numbers() {
+    let network = Network::start().await;
+    let owner = network.owner("again").await;
+    owner.add_device("dev-1").await;
+    let decoder = "function Decoder(bytes, port) {
+  return { now: Date.now(), random: Math.random(), sum: bytes[0] + port };
+}";
+    owner.set_functions([decoder, "", ""]).await.unwrap();
+    owner.simulate("dev-1", &[7, 8], 3).await.unwrap();
+    let stored = newest(&owner, "up").await;
+
+    let body = json!({"record": stored.id, "app": {"decoder": decoder}});
+    let (status, response) = post(&network, &owner, "/dry-uplink", body).await;
+    assert_eq!((status, &response["fields"]), (200, &json!(stored.fields)), "{response}");
+    assert_eq!((&response["payload"], &response["fuel"]), (&json!("Bwg="), &json!(stored.fuel.to_string())));
+
+    let app = Application { app_id: owner.app_id.to_string(), decoder: decoder.to_owned(), ..Default::default() };
+    let again = DryUplinkMessage { app: Some(app), record: stored.id.clone(), ..Default::default() };
+    let result = owner.handler.dry_uplink(again.clone()).await.unwrap();
+    assert_eq!((result.fields, result.fuel, result.payload), (stored.fields.clone(), stored.fuel, vec![7, 8]));
+
+    // The bytes alone do not say which random numbers there were.
+    let alone = DryUplinkMessage { payload: vec![7, 8], port: 3, record: String::new(), ..again };
+    let alone = owner.handler.dry_uplink(alone).await.unwrap().fields;
+    let [before, alone] = [stored.fields, alone].map(|fields| serde_json::from_str::<Value>(&fields).unwrap());
+    assert_eq!(before["sum"], alone["sum"]);
+    assert_ne!(before["random"], alone["random"]);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_uplinks_run_again_and_for_those_who_may_read_them() {
+    let network = Network::start().await;
+    let (owner, stranger) = (network.owner("keeper").await, network.owner("curious").await);
+    owner.add_device("dev-1").await;
+    owner.simulate("dev-1", &[7], 1).await.unwrap();
+    let (uplink, event) = (newest(&owner, "up").await.id, newest(&owner, "create").await.id);
+    for (mut body, status, text) in [
+        (json!({"record": uplink, "payload": "AQ=="}), 400, "send no others"),
+        (json!({"record": uplink, "port": 1}), 400, "send no others"),
+        (json!({"record": event}), 400, "the event create"),
+        (json!({"record": "first"}), 400, "28 hexadecimal digits"),
+        (json!({"record": "0196f3c2a1b40000002a00000001"}), 404, "not found"),
+    ] {
+        body["app"] = json!({ "decoder": DECODER });
+        let (told, response) = post(&network, &owner, "/dry-uplink", body.clone()).await;
+        let error = response["error"].as_str().unwrap_or_default();
+        assert!(told == status && error.contains(text), "{body}: {told} {response}");
+    }
+    let body = json!({"record": uplink, "app": {"decoder": DECODER}});
+    assert_eq!(post(&network, &stranger, "/dry-uplink", body.clone()).await.0, 404, "it is of another application");
+
+    let announcement = network.announcement().await;
+    let app = Application { app_id: owner.app_id.to_string(), decoder: DECODER.to_owned(), ..Default::default() };
+    for (right, missing) in [("settings", "messages:up:r"), ("messages:up:r", "settings")] {
+        let key = Credential::Key(owner.key_with(&network, right).await);
+        let handler = HandlerClient::connect(&announcement, key).unwrap();
+        let again = DryUplinkMessage { app: Some(app.clone()), record: uplink.clone(), ..Default::default() };
+        let error = handler.dry_uplink(again).await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Denied, "{right}: {error}");
+        assert!(error.to_string().contains(missing), "{right}: {error}");
+    }
+    network.stack.stop().await;
+}
+
+async fn newest(owner: &Owner, kind: &str) -> Record {
+    let query = Query { app_id: owner.app_id.to_string(), kind: kind.to_owned(), ..Query::default() };
+    owner.handler.list_records(query).await.unwrap().records.remove(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn lone_surrogates_survive_dry_runs_in_both_directions() {
     let network = Network::start().await;
     let owner = network.owner("surrogates").await;
@@ -149,7 +222,7 @@ async fn a_failing_dry_run_returns_logs_line_kind_and_cost() {
         (&noisy, "thrown", 3, 2),
         (&noisy_in_three_bytes, "thrown", 3, 1),
     ] {
-        let message = DryUplinkMessage { payload: vec![1], app: Some(app(decoder)), port: 1 };
+        let message = DryUplinkMessage { payload: vec![1], app: Some(app(decoder)), port: 1, ..Default::default() };
         let status = stub.dry_uplink(owner.sign(message)).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument, "{status}");
         let failure: FunctionFailure = detail(&status).unwrap();
@@ -180,7 +253,7 @@ async fn dry_runs_check_credentials_and_input() {
         );
     }
     let app = Application { app_id: owner.app_id.to_string(), decoder: DECODER.to_owned(), ..Default::default() };
-    let uplink = DryUplinkMessage { payload: vec![1], app: Some(app.clone()), port: 1 };
+    let uplink = DryUplinkMessage { payload: vec![1], app: Some(app.clone()), port: 1, ..Default::default() };
     let downlink = DryDownlinkMessage { payload: vec![1], app: Some(app), ..Default::default() };
     let mut stub = network.manager().await;
     let codes = [

@@ -22,7 +22,7 @@ fn application(owner: &Owner, function: [&str; 2]) -> Application {
 /// Runs a decoder that never ends.
 async fn endless_uplink(network: &Network, owner: &Owner) -> Result<(), Status> {
     let app = application(owner, [&format!("function Decoder() {{ {ENDLESS} }}"), ""]);
-    let message = DryUplinkMessage { payload: vec![1], app: Some(app), port: 1 };
+    let message = DryUplinkMessage { payload: vec![1], app: Some(app), port: 1, ..Default::default() };
     network.manager().await.dry_uplink(owner.sign(message)).await.map(drop)
 }
 
@@ -101,7 +101,7 @@ async fn loading_functions_is_charged_to_the_request() {
     // Each comment makes another source, which has to be loaded.
     let functions = |comment: &str| application(&owner, [&format!("{ENDLESS} // {comment}"), "function Encoder() {}"]);
     let before = charged();
-    let message = DryUplinkMessage { payload: vec![1], app: Some(functions("uplink")), port: 1 };
+    let message = DryUplinkMessage { payload: vec![1], app: Some(functions("uplink")), port: 1, ..Default::default() };
     network.manager().await.dry_uplink(owner.sign(message)).await.unwrap_err();
     let after_uplink = charged();
     assert!(after_uplink - before >= load_fuel_max, "a dry run cost {}", after_uplink - before);

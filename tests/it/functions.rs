@@ -348,6 +348,7 @@ async fn saving_and_dry_runs_return_the_source_line_and_the_logs() {
         payload: vec![1, 2],
         app: Some(Application { app_id: owner.app_id.to_string(), decoder: decoder.to_owned(), ..Default::default() }),
         port: 1,
+        ..Default::default()
     };
     let status = network.manager().await.dry_uplink(owner.sign(run)).await.unwrap_err();
     let (code, text) = (status.code(), status.message());

@@ -102,7 +102,7 @@ async fn dry_runs_have_the_same_limits() {
         ("return 1;", "must return"),
     ] {
         let up = Application { decoder: format!("function Decoder() {{ {body} }}"), ..application(&owner) };
-        let up = DryUplinkMessage { payload: vec![1], app: Some(up), port: 1 };
+        let up = DryUplinkMessage { payload: vec![1], app: Some(up), port: 1, ..Default::default() };
         let status = manager.dry_uplink(owner.sign(up)).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument, "{body}: {status}");
         assert!(status.message().contains("decoder") && status.message().contains(told), "{body}: {status}");
@@ -148,7 +148,7 @@ async fn messages_and_dry_runs_return_the_same_fields() {
     }";
     owner.set_functions([decoder, "", ""]).await.unwrap();
     let asked = Application { decoder: decoder.to_owned(), ..application(&owner) };
-    let asked = DryUplinkMessage { payload: vec![1, 2], app: Some(asked), port: 1 };
+    let asked = DryUplinkMessage { payload: vec![1, 2], app: Some(asked), port: 1, ..Default::default() };
     let dry = manager.dry_uplink(owner.sign(asked)).await.unwrap().into_inner();
     assert_eq!(dry.payload, [1, 2], "what the function does to its array is its own affair");
     let dry: Value = serde_json::from_str(&dry.fields).unwrap();

@@ -274,6 +274,10 @@ pub(crate) struct SetFunction {
     /// Port of the test
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) port: u32,
+    /// Id of a stored uplink to test the functions with, as `airlock history list` shows it: they get its payload, port,
+    /// time and random numbers; if they fail, nothing is changed
+    #[arg(long, value_name = "ID", conflicts_with_all = ["skip_test", "payload", "fields", "port"])]
+    pub(crate) record: Option<String>,
     /// Only show what would change, on the last uplinks of each device [default: 10]; exit code 1 if any newly fail
     #[arg(
         long,
@@ -281,7 +285,7 @@ pub(crate) struct SetFunction {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "10",
-        conflicts_with_all = ["skip_test", "payload", "fields", "note", "link"],
+        conflicts_with_all = ["skip_test", "payload", "fields", "record", "note", "link"],
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub(crate) preview: Option<u32>,

@@ -17,6 +17,8 @@ const FAILED: &str = "the test failed, so nothing was changed";
 pub(super) enum TestMessage {
     /// For decoder, converter and validator.
     Payload(Vec<u8>),
+    /// The id of a stored uplink, which has a port of its own.
+    Record(String),
     /// For the encoder.
     Fields(Box<RawValue>),
 }
@@ -52,7 +54,11 @@ pub(super) async fn run(
     let app = Some(application.clone());
     match message {
         TestMessage::Payload(payload) => {
-            let uplink = DryUplinkMessage { payload, app, port };
+            let uplink = DryUplinkMessage { payload, app, port, ..DryUplinkMessage::default() };
+            print_uplink(output, &handler.dry_uplink(uplink).await.context(FAILED)?)
+        }
+        TestMessage::Record(record) => {
+            let uplink = DryUplinkMessage { app, record, ..DryUplinkMessage::default() };
             print_uplink(output, &handler.dry_uplink(uplink).await.context(FAILED)?)
         }
         TestMessage::Fields(fields) => {

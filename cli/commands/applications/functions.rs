@@ -73,16 +73,16 @@ fn print_script(application: &Application) -> anyhow::Result<()> {
 /// Sets a function or the format, after a test with the given message, or with the one that somebody at the terminal
 /// enters.
 pub(super) async fn set(network: &Network, set: SetFunction) -> anyhow::Result<()> {
-    let SetFunction { what, file, skip_test, payload, fields, port, preview, label, share } = set;
+    let SetFunction { what, file, skip_test, payload, fields, port, record, preview, label, share } = set;
     let app_id = network.application(None)?;
     let is_encoder = what == FunctionOrFormat::Encoder;
+    if is_encoder && (payload.is_some() || record.is_some()) {
+        bail!(CommandError::invalid("an encoder is tested with --fields, and not with --payload or --record"));
+    }
     let message = match (payload, fields) {
-        (Some(_), _) if is_encoder => {
-            bail!(CommandError::invalid("an encoder is tested with --fields, and not with --payload"))
-        }
         (Some(HexBytes(payload)), _) => Some((TestMessage::Payload(payload), port)),
         (None, Some(JsonObject(fields))) => Some((TestMessage::Fields(fields), port)),
-        (None, None) => None,
+        (None, None) => record.map(|record| (TestMessage::Record(record), 0)),
     };
     let source = if format_name(what).is_none() { read_function(network, &file)? } else { String::new() };
     let handler = network.handler_for(&app_id).await?;

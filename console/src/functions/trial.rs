@@ -54,12 +54,12 @@ impl Verdict {
     }
 }
 
-/// Runs the functions on each message, one after the other. Nothing is published.
+/// Runs the functions on each message with its time and its seed, one after the other. Nothing is published.
 pub(crate) async fn run(handler: &HandlerClient, functions: &Application, records: Vec<Record>) -> Result<Vec<Trial>> {
     let mut trials = Vec::with_capacity(records.len());
     for record in records {
-        let message =
-            DryUplinkMessage { payload: record.payload.clone(), app: Some(functions.clone()), port: record.port };
+        let (app, record_id) = (Some(functions.clone()), record.id.clone());
+        let message = DryUplinkMessage { app, record: record_id, ..DryUplinkMessage::default() };
         trials.push(match handler.dry_uplink(message).await {
             Ok(result) => decoded(record, result),
             // That is how the handler reports a function that fails.

@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 pub async fn run(handler: &HandlerClient, app_id: &AppId, random: &dyn Random) -> Result<String, Box<dyn Error>> {
     let decoder = "function Decoder(bytes, port) { return { temperature: (bytes[0] << 8 | bytes[1]) / 100 }; }";
     let app = Application { app_id: app_id.to_string(), decoder: decoder.into(), ..Application::default() };
-    let uplink = DryUplinkMessage { payload: vec![0x09, 0x5C], app: Some(app.clone()), port: 1 };
+    let uplink = DryUplinkMessage { payload: vec![0x09, 0x5C], app: Some(app.clone()), port: 1, ..Default::default() };
     let tried = handler.dry_uplink(uplink).await?;
     handler.set_application(app).await?;
 

@@ -13,7 +13,7 @@ pub(crate) mod webhooks;
 
 use std::sync::Arc;
 
-use ::history::History;
+use ::history::{History, RecordId};
 use api::handler::Status;
 use outputs::Webhooks;
 use runtime::Priority;
@@ -251,22 +251,25 @@ impl Operations {
         self.downlinks.clear(app_id, dev_id).await
     }
 
-    /// Decodes a payload with the functions in the request. Stores and publishes nothing.
+    /// Decodes a payload with the functions in the request, and returns it with the result. Stores and publishes nothing.
     ///
     /// If a function fails, the error has the excerpt and the logs.
     pub(crate) async fn dry_uplink(
         &self,
         caller: Caller,
         application: SentApplication,
-        port: u32,
-        bytes: Vec<u8>,
-    ) -> Result<Decoded, Error> {
+        input: UplinkInput,
+    ) -> Result<(Vec<u8>, Decoded), Error> {
         let usage = caller.usage.clone();
-        let (application, payload) = self.prepare(caller, application, port, Some(bytes)).await?;
+        let application = self.prepare(caller.clone(), application).await?;
+        let payload = match input {
+            UplinkInput::Sent { payload, port } => Payload::without_device(Some(payload), port, self.clock.now())?,
+            UplinkInput::Record(id) => self.recorded_payload(caller, &application.summary().app_id, id).await?,
+        };
         let run = Run { priority: Priority::DryRun, usage: &usage };
         let mut decoded = self.payloads.decode(&application, &payload, run).await?;
         match decoded.error.take() {
-            None => Ok(decoded),
+            None => Ok((payload.bytes.unwrap_or_default(), decoded)),
             Some(error) => Err(error.into_error(&application, decoded.logs, decoded.cost)),
         }
     }
@@ -282,7 +285,8 @@ impl Operations {
         input: DownlinkInput,
     ) -> Result<Encoded, Error> {
         let usage = caller.usage.clone();
-        let (application, payload) = self.prepare(caller, application, port, None).await?;
+        let application = self.prepare(caller, application).await?;
+        let payload = Payload::without_device(None, port, self.clock.now())?;
         match (input.payload.is_empty(), input.fields.is_empty()) {
             (true, false) => {
                 let run = Run { priority: Priority::DryRun, usage: &usage };
@@ -325,13 +329,7 @@ impl Operations {
     }
 
     /// Prepares a dry run, for callers that may set the application's functions or see its devices.
-    async fn prepare(
-        &self,
-        caller: Caller,
-        application: SentApplication,
-        port: u32,
-        bytes: Option<Vec<u8>>,
-    ) -> Result<(Application, Payload), Error> {
+    async fn prepare(&self, caller: Caller, application: SentApplication) -> Result<Application, Error> {
         let rights = [ApplicationRight::Settings, ApplicationRight::Devices];
         self.access.allow(caller, &application.app_id, &rights, Purpose::Read).await?;
         let application = application.into_application().custom_by_default();
@@ -341,7 +339,7 @@ impl Operations {
                 "unknown payload format; custom, cayennelpp, ts013, v2 and chirpstack3 are known",
             ));
         }
-        Ok((application, Payload::without_device(bytes, port, self.clock.now())?))
+        Ok(application)
     }
 }
 
@@ -351,6 +349,17 @@ fn actor(claims: &Claims) -> String {
         Some(Grant::Key { id }) => format!("{} {} key {id}", claims.kind, claims.sub),
         _ => format!("{} {}", claims.kind, claims.sub),
     }
+}
+
+/// An uplink to decode.
+#[derive(Clone, Debug)]
+pub(crate) enum UplinkInput {
+    Sent {
+        payload: Vec<u8>,
+        port: u32,
+    },
+    /// A stored one, with its time, its seed and its further input.
+    Record(RecordId),
 }
 
 /// A downlink to encode: either fields or bytes.

@@ -191,8 +191,13 @@ fn dry_runs() -> ApiRouter<Arc<Operations>> {
         op.doc("SimulateUplink", "Handle an uplink as if the device had sent it").fails(&[Kind::NotFound])
     });
     let uplink = post_with(dry_run::dry_uplink, |op| {
-        op.doc("DryUplink", "Decode a payload without storing or publishing anything")
-            .fails_with::<FunctionErrorBody>(http::StatusCode::BAD_REQUEST)
+        op.doc(
+            "DryUplink",
+            "Decode a payload without storing or publishing anything. With `record`, a stored uplink runs again: the \
+             functions get its payload, port, time, seed and further input. That also takes the right to read messages.",
+        )
+        .fails(&[Kind::NotFound])
+        .fails_with::<FunctionErrorBody>(http::StatusCode::BAD_REQUEST)
     });
     let downlink = post_with(dry_run::dry_downlink, |op| {
         op.doc("DryDownlink", "Encode fields without storing or sending anything")

@@ -18,7 +18,7 @@ use api::rest::handler::{Device as DeviceBody, HandlerApplication, LorawanDevice
 use runtime::Sources;
 use types::{AppId, DevId};
 
-pub(crate) use self::dry_run::dry_run_application;
+pub(crate) use self::dry_run::{dry_run_application, uplink_input};
 use crate::{
     Error,
     api::operations::SimulatedUplink,

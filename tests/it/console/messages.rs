@@ -131,6 +131,31 @@ async fn the_live_functions_run_again_on_a_message_and_change_nothing() {
 }
 
 #[tokio::test]
+async fn functions_run_again_with_the_time_and_the_random_numbers_of_the_message() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let decoder = "function Decoder() { return { now: Date.now(), random: Math.random() }; }";
+    alice.set_functions([decoder, "", ""]).await.unwrap();
+    alice.simulate("dev-1", &[8], 2).await.unwrap();
+    let path = format!("/console/applications/alice-app/messages/{}", newest(&alice).await);
+    let page = visitor.post(&format!("{path}/run"), &[]).await;
+    assert!(page.html.contains("<span class=\"badge good\">equal</span>"), "{}", page.html);
+    assert!(page.html.contains("the random numbers and the bytes of the message"), "{}", page.html);
+    assert!(!page.html.contains("should be equal"), "{}", page.html);
+
+    // The same on the page of functions, before they are saved.
+    let form = [("do", "try"), ("base", "2"), ("payload_format", "custom"), ("decoder", decoder), ("device", "dev-1")];
+    let tried = visitor.post("/console/applications/alice-app/functions", &form).await;
+    assert!(tried.html.contains("<span class=\"badge good\">equal</span>"), "{}", tried.html);
+
+    // Other functions may make something else of it.
+    alice.set_functions(["function Decoder() { return { random: Math.random() }; }", "", ""]).await.unwrap();
+    let page = visitor.post(&format!("{path}/run"), &[]).await;
+    assert!(page.html.contains(">changed</span>") && page.html.contains("<del>-  &#34;now"), "{}", page.html);
+    assert!(!page.html.contains("+  &#34;random") && !page.html.contains("should be equal"), "{}", page.html);
+}
+
+#[tokio::test]
 async fn a_message_becomes_a_test_of_its_decoder() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;

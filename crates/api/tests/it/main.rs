@@ -80,7 +80,8 @@ fn simulated_uplinks_and_dry_runs_have_different_port_numbers() {
     let simulated =
         handler::SimulatedUplinkMessage { app_id: "a1".into(), dev_id: "d1".into(), payload: vec![9], port: 2 };
     check(&simulated, "0a02 6131  1202 6431  1a01 09  2002");
-    check(&handler::DryUplinkMessage { payload: vec![9], app: None, port: 2 }, "0a01 09  1802");
+    let uplink = handler::DryUplinkMessage { payload: vec![9], port: 2, ..Default::default() };
+    check(&uplink, "0a01 09  1802");
     check(&handler::DryDownlinkMessage { fields: "{}".into(), port: 2, ..Default::default() }, "1202 7b7d  2002");
 }
 

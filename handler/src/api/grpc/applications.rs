@@ -16,7 +16,7 @@ use crate::{
     Error,
     api::{
         operations::DownlinkInput,
-        wire::{app_id, dev_id, dry_run_application},
+        wire::{app_id, dev_id, dry_run_application, uplink_input},
     },
 };
 
@@ -86,9 +86,9 @@ impl ApplicationManager for Service {
 
     async fn dry_uplink(&self, request: Request<DryUplinkMessage>) -> Result<Response<DryUplinkResult>, Status> {
         let (caller, message) = split(request)?;
-        let DryUplinkMessage { payload, app, port } = message;
-        let application = dry_run_application(app)?;
-        let decoded = self.operations.dry_uplink(caller, application, port, payload.clone()).await?;
+        let DryUplinkMessage { payload, app, port, record } = message;
+        let (application, input) = (dry_run_application(app)?, uplink_input(payload, port, &record)?);
+        let (payload, decoded) = self.operations.dry_uplink(caller, application, input).await?;
         Ok(Response::new(DryUplinkResult { payload, ..decoded.into() }))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::history::{ExportPart, Format, Page, Query, Record, RecordId};
+use ::history::{ExportPart, Format, Kind, Page, Query, Record, RecordId};
 use api::rest::handler::{Chart, DecodeReport, SendReport};
 use futures::Stream;
 use runtime::LimitsByName;
@@ -20,6 +20,7 @@ use crate::{
         send_again::SentSendAgain,
     },
     output::Receivers,
+    payload::Payload,
     registry::application::Conversion,
     uplink::{
         recorded::{
@@ -27,7 +28,7 @@ use crate::{
             decode_again::{DECODE_BYTES_MAX, DecodeAgain, Functions, Parts, decode_again},
             send_again::{self, SendAgain, send_again},
         },
-        stored::file_names,
+        stored::{file_names, payload},
     },
 };
 
@@ -76,6 +77,21 @@ impl Operations {
             None => None,
         };
         Ok((record, limits.unwrap_or_default()))
+    }
+
+    /// Gets the input of the functions for a stored uplink, as it was.
+    pub(super) async fn recorded_payload(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        id: RecordId,
+    ) -> Result<Payload, Error> {
+        self.allow_history(caller, app_id).await?;
+        let record = self.record(app_id, id).await?;
+        match &record.kind {
+            Kind::Uplink => Ok(payload(&record)),
+            Kind::Event(name) => Err(Error::invalid("Record", format_args!("it is the event {name}, and no uplink"))),
+        }
     }
 
     /// Runs functions on stored uplinks again; see [`decode_again`].

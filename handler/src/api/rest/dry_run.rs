@@ -11,7 +11,10 @@ use server::{
 };
 
 use super::{ApplicationPath, DevicePath, HttpResult, Shared};
-use crate::{Error, api::operations::DownlinkInput};
+use crate::{
+    Error,
+    api::{operations::DownlinkInput, wire::uplink_input},
+};
 
 pub(super) async fn dry_uplink(
     State(operations): Shared,
@@ -20,9 +23,9 @@ pub(super) async fn dry_uplink(
     JsonObject(mut body): JsonObject<body::DryUplink>,
 ) -> HttpResult<Json<body::DryUplinkResult>> {
     fill_from_path("app_id", &mut body.app.app_id, path.app_id, Error::invalid)?;
-    let body::DryUplink { payload, app, port } = body;
-    let application = app.try_into()?;
-    let decoded = operations.dry_uplink(caller?, application, port, payload.clone()).await?;
+    let body::DryUplink { payload, app, port, record } = body;
+    let input = uplink_input(payload, port, &record)?;
+    let (payload, decoded) = operations.dry_uplink(caller?, app.try_into()?, input).await?;
     Ok(Json(DryUplinkResult { payload, ..decoded.into() }.into()))
 }
 

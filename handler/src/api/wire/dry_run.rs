@@ -7,8 +7,10 @@ use api::{
 
 use runtime::Slot;
 
+use super::history::record_id;
 use crate::{
     Error, FunctionError,
+    api::operations::UplinkInput,
     payload::{Decoded, Encoded, Validity},
     registry::application::SentApplication,
     uplink::{Handled, Outcome},
@@ -97,6 +99,17 @@ impl FunctionError {
 pub(crate) fn dry_run_application(message: Option<api::handler::Application>) -> Result<SentApplication, Error> {
     let message = message.ok_or_else(|| Error::invalid("App", "it is missing"))?;
     HandlerApplication::from(message).try_into()
+}
+
+/// The input of a dry run: what was sent, or a stored uplink.
+pub(crate) fn uplink_input(payload: Vec<u8>, port: u32, record: &str) -> Result<UplinkInput, Error> {
+    if record.is_empty() {
+        return Ok(UplinkInput::Sent { payload, port });
+    }
+    if !payload.is_empty() || port != 0 {
+        return Err(Error::invalid("Record", "it has a payload and a port of its own: send no others with it"));
+    }
+    Ok(UplinkInput::Record(record_id(record)?))
 }
 
 fn entry(entry: runtime::LogEntry) -> LogEntry {

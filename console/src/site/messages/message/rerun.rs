@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::history::Record;
+use api::{history::Record, version::Version};
 use client::handler::HandlerClient;
 use similar::TextDiff;
 
@@ -30,22 +30,27 @@ pub(super) struct Rerun {
     pub(super) diff: String,
     /// The fuel that the functions used; none if one of them failed.
     pub(super) fuel: Option<u64>,
+    /// True if the functions that ran then made something else of the same input.
+    pub(super) is_unexplained: bool,
 }
 
 impl Rerun {
     /// Runs the live functions on an uplink.
     pub(super) async fn of(request: &InApplication, handler: &HandlerClient, record: Record) -> Result<Self> {
-        let live = functions::live(request, handler).await?;
-        let trials = trial::run(handler, &live.functions.unwrap_or_default(), vec![record]).await?;
+        let mut live = functions::live(request, handler).await?;
+        let trials = trial::run(handler, &live.functions.take().unwrap_or_default(), vec![record]).await?;
         let trial = trials.into_iter().next().ok_or(Error::NotFound("message"))?;
-        Ok(Self::new(trial, live.number))
+        Ok(Self::new(trial, &live))
     }
 
-    fn new(Trial { record, now, fuel, verdict }: Trial, version: u32) -> Self {
+    fn new(Trial { record, now, fuel, verdict }: Trial, live: &Version) -> Self {
+        let is_other = matches!(verdict, Verdict::Changed | Verdict::Mended | Verdict::Broken)
+            || fuel.is_some_and(|fuel| fuel != record.fuel);
+        let did_run = !record.functions.is_empty() && record.functions == live.hash;
         let before = if record.failure.is_empty() { pretty(&record.fields) } else { record.failure };
         let now = pretty(&now);
         let diff = if verdict == Verdict::Equal || before == now { String::new() } else { diff(&before, &now) };
-        Self { version, verdict, before, now, diff, fuel }
+        Self { version: live.number, verdict, before, now, diff, fuel, is_unexplained: did_run && is_other }
     }
 }
 
@@ -61,7 +66,7 @@ mod tests {
 
     fn rerun(fields: &str, now: &str, verdict: Verdict) -> Rerun {
         let record = Record { fields: fields.to_owned(), ..Record::default() };
-        Rerun::new(Trial { record, now: now.to_owned(), fuel: Some(7), verdict }, 2)
+        Rerun::new(Trial { record, now: now.to_owned(), fuel: Some(7), verdict }, &Version::default())
     }
 
     #[test]
@@ -70,5 +75,25 @@ mod tests {
         assert!(changed.diff.contains("\n-  \"b\": 2\n+  \"b\": 3\n"), "{}", changed.diff);
         assert!(changed.diff.contains("\n   \"a\": 1,\n") && !changed.diff.contains("No newline"), "{}", changed.diff);
         assert_eq!(rerun(r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#, Verdict::Equal).diff, "");
+    }
+
+    #[test]
+    fn only_the_functions_that_ran_owe_an_explanation() {
+        let is_unexplained = |functions: &str, fuel, verdict| {
+            let record = Record { functions: functions.to_owned(), fuel: 7, ..Record::default() };
+            let live = Version { hash: "aa".to_owned(), ..Version::default() };
+            Rerun::new(Trial { record, now: "{}".to_owned(), fuel, verdict }, &live).is_unexplained
+        };
+        for (functions, fuel, verdict, expected) in [
+            ("aa", Some(7), Verdict::Equal, false),
+            ("aa", Some(8), Verdict::Equal, true),
+            ("aa", Some(7), Verdict::Changed, true),
+            ("aa", None, Verdict::Broken, true),
+            ("aa", None, Verdict::StillFails, false),
+            ("bb", Some(8), Verdict::Changed, false),
+            ("", Some(0), Verdict::Changed, false),
+        ] {
+            assert_eq!(is_unexplained(functions, fuel, verdict), expected, "{functions} {fuel:?} {verdict:?}");
+        }
     }
 }

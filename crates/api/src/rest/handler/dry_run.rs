@@ -26,6 +26,10 @@ pub struct DryUplink {
     #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
     #[schemars(range(max = 255))]
     pub port: u32,
+    /// The id of a stored uplink to decode again, instead of `payload` and `port`: the functions get its bytes, port,
+    /// time, seed and further input. It also takes the right to read messages.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub record: String,
 }
 
 /// A dry run of a downlink.
@@ -263,6 +267,7 @@ mod tests {
             from_value(json!({"payload": "AQI=", "port": "7", "app": {"payloadFormat": "custom"}, "x": 1})).unwrap();
         assert_eq!((body.payload.as_slice(), body.port), (&[1, 2][..], 7));
         assert_eq!(body.app.payload_format, "custom");
+        assert_eq!(from_value::<DryUplink>(json!({"record": null})).unwrap(), DryUplink::default());
     }
 
     #[test]
