@@ -71,6 +71,8 @@ pub struct Console {
     pub(crate) allow_insecure: bool,
     pub(crate) keys: Arc<SealingKeys>,
     pub(crate) drafts: Arc<Drafts>,
+    /// The pages of deletions that can be undone.
+    pub(crate) deletions: Arc<Drafts>,
     pub(crate) registrations: Arc<Registrations>,
     pub(crate) live_views: Arc<Budget>,
     pub(crate) device_lists: Arc<Turns>,
@@ -101,6 +103,7 @@ impl Console {
             allow_insecure,
             keys: Arc::new(keys),
             drafts: Arc::default(),
+            deletions: Arc::default(),
             registrations: Arc::default(),
             live_views: Arc::new(live_views),
             device_lists: Turns::new(Arc::new(Budget::new(Resource::Lists, DEVICE_LISTS))),

@@ -109,6 +109,7 @@ fn devices(path: impl Fn(&str) -> String) -> Router<Console> {
         .route(&path("/import-devices"), get(import::show).post(import::submit))
         .route(&path("/change-devices"), get(many::show).post(many::submit))
         .route(&path("/delete-devices"), get(many::show).post(many::delete::submit))
+        .route(&path("/deleted-devices/{deletion}"), get(many::deleted::show))
         .route(&path("/charts"), get(charts::show))
         .route(&path("/charts/csv"), get(charts::csv))
         .route(&device(""), get(device::show))

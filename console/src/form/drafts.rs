@@ -1,4 +1,5 @@
-//! Forms that were sent when a login had expired or a service was away, kept until their user is back.
+//! Forms that were sent when a login had expired or a service was away, kept until their user is back; and, apart from
+//! them, what undoes deletions.
 //!
 //! Drafts are in memory: a form may have more bytes than a cookie. Only browsers with a session of this console, which
 //! may have expired, can put something here.
@@ -67,10 +68,97 @@ impl Drafts {
         let draft = kept.iter().find(|draft| draft.id == id && draft.user_id == *user_id && draft.expires > now)?;
         Some((draft.path.clone(), draft.fields.clone()))
     }
+
+    /// What `read` makes of the id, the fields and the time of each draft of this user for a path, the newest first.
+    pub(crate) fn of_path<T>(
+        &self,
+        path: &str,
+        user_id: &UserId,
+        now: Timestamp,
+        read: impl Fn(&str, &Fields, Timestamp) -> T,
+    ) -> Vec<T> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_wanted = |draft: &&Draft| draft.path == path && draft.user_id == *user_id && draft.expires > now;
+        let found = kept.iter().rev().filter(is_wanted);
+        found.map(|draft| read(&draft.id, &draft.fields, draft.expires.minus(LIFETIME))).collect()
+    }
+
+    /// Forgets the drafts of this user that have a field.
+    pub(crate) fn forget(&self, user_id: &UserId, field: &(String, String)) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|draft| draft.user_id != *user_id || !draft.fields.contains(field));
+    }
 }
 
 impl Draft {
     fn bytes(&self) -> usize {
         self.fields.iter().map(|(name, value)| name.len() + value.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    use super::*;
+
+    /// Ids that differ.
+    #[derive(Default)]
+    struct Counting(AtomicU8);
+
+    impl Random for Counting {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(self.0.fetch_add(1, Ordering::Relaxed));
+        }
+    }
+
+    fn user(number: u8) -> UserId {
+        UserId::from_bytes([number; 12])
+    }
+
+    fn form(path: &str, value: &str) -> (String, Fields) {
+        (path.to_owned(), vec![("name".to_owned(), value.to_owned())])
+    }
+
+    fn values(drafts: &Drafts, path: &str, number: u8, now: Timestamp) -> Vec<String> {
+        drafts.of_path(path, &user(number), now, |_, fields, _| fields[0].1.clone())
+    }
+
+    #[test]
+    fn the_newest_four_drafts_of_a_user_are_kept_for_an_hour() {
+        let (drafts, random, start) = (Drafts::default(), Counting::default(), Timestamp::from_millis(1_000_000));
+        drafts.keep(&user(2), form("/a", "theirs"), start, &random);
+        for value in ["1", "2", "3", "4", "5"] {
+            drafts.keep(&user(1), form("/a", value), start, &random);
+        }
+        let id = drafts.keep(&user(1), form("/b", "6"), start, &random);
+        assert_eq!(values(&drafts, "/a", 1, start), ["5", "4", "3"]);
+        assert_eq!(values(&drafts, "/a", 2, start), ["theirs"]);
+        assert_eq!(drafts.find(&id, &user(1), start), Some(form("/b", "6")));
+        assert_eq!(drafts.find(&id, &user(2), start), None);
+        let times = drafts.of_path("/b", &user(1), start, |found, _, time| (found == id, time));
+        assert_eq!(times, [(true, start)]);
+        assert_eq!(drafts.find(&id, &user(1), start.plus(LIFETIME)), None);
+        assert!(values(&drafts, "/a", 1, start.plus(LIFETIME)).is_empty());
+    }
+
+    #[test]
+    fn all_drafts_together_have_a_bound() {
+        let (drafts, random, start) = (Drafts::default(), Counting::default(), Timestamp::from_millis(1_000_000));
+        let large = "x".repeat(BYTES_MAX / 2);
+        for number in [1, 2, 3] {
+            drafts.keep(&user(number), form("/a", &large), start, &random);
+        }
+        assert_eq!([1, 2, 3].map(|number| values(&drafts, "/a", number, start).len()), [0, 0, 1]);
+    }
+
+    #[test]
+    fn a_user_forgets_only_own_drafts() {
+        let (drafts, random, start) = (Drafts::default(), Counting::default(), Timestamp::from_millis(1_000_000));
+        for (number, value) in [(1, "same"), (2, "same"), (1, "other")] {
+            drafts.keep(&user(number), form("/a", value), start, &random);
+        }
+        drafts.forget(&user(1), &("name".to_owned(), "same".to_owned()));
+        assert_eq!((values(&drafts, "/a", 1, start), values(&drafts, "/a", 2, start).len()), (vec!["other".into()], 1));
     }
 }

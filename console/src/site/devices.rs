@@ -20,6 +20,7 @@ use types::DevId;
 use self::{
     chosen::each_once,
     find::find,
+    many::deleted::{Deletion, deletions},
     row::{Row, rows},
 };
 use super::{
@@ -50,6 +51,8 @@ pub(super) struct List {
     chosen: Vec<DevId>,
     /// Names and values of the parameters of the chart.
     of_chart: Vec<(&'static str, String)>,
+    /// What the viewer has deleted, and can bring back.
+    deletions: Vec<Deletion>,
     /// The number of the next page, if there is one.
     next: Option<usize>,
     /// True if there are more devices than are searched.
@@ -77,6 +80,7 @@ pub(super) async fn list(
         rows: Vec::new(),
         chosen,
         of_chart: of_chart.filter(|(_, value)| !value.is_empty()).collect(),
+        deletions: deletions(&request),
         next: None,
         is_cut: false,
         problem: None,

@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use api::rest::handler::{Device, LorawanDevice};
+use client::account::AccountClient;
 use serde_json::json;
 use testing::ManualClock;
-use types::Clock;
+use types::{ApplicationRight, Clock};
 
 use super::{
     browsing::{ask, logged_in},
@@ -127,10 +128,70 @@ async fn many_devices_are_deleted_after_their_number_was_typed_and_are_brought_b
     let page = visitor.post(DELETE, &[("ids", "dev-3 gone"), ("step", "delete"), ("count", "2")]).await;
     assert!(page.html.contains("1 device deleted") && page.html.contains("1 was not deleted"), "{}", page.html);
     assert!(page.value("ids") == "gone" && page.html.contains("no such device"), "{}", page.html);
-    // Whoever deletes the rest still needs the page that brings back the others.
-    assert!(page.html.contains("delete-devices\" target=\"_blank\"") && page.html.contains("Undo"), "{}", page.html);
+    let again = visitor.get(&page.path).await;
+    assert!(again.html.contains("no such device") && again.html.contains("Undo"), "{}", again.html);
+    assert_eq!(again.value("ids"), "gone");
     let page = visitor.post(DELETE, &[("ids", "gone"), ("step", "delete"), ("count", "1")]).await;
-    assert!(page.html.contains("0 devices deleted") && !page.html.contains("_blank"), "{}", page.html);
+    assert!(page.html.contains("0 devices deleted") && !page.html.contains("Undo"), "{}", page.html);
+}
+
+#[tokio::test]
+async fn a_deletion_is_undone_after_its_page_was_left() {
+    let clock: Arc<ManualClock> = ManualClock::at(server::system::SystemClock.now());
+    let network = Network::at(clock.clone(), |_| ()).await;
+    let (alice, visitor) = devices(&network).await;
+    let before = [stored(&alice, "dev-1").await, stored(&alice, "dev-2").await];
+    let two = [("ids", "dev-1 dev-2"), ("step", "delete"), ("count", "2")];
+    let deleted = visitor.post(DELETE, &two).await;
+    let again = visitor.get(&deleted.path).await;
+    assert!(again.html.contains("2 devices deleted") && !again.html.contains(KEY), "{}", again.html);
+    assert_eq!(again.value("sealed"), deleted.value("sealed"));
+    clock.advance(Duration::from_secs(40 * 60));
+    let table = visitor.get(APPLICATION).await;
+    assert_eq!(table.link("Bring back 2 devices"), deleted.path);
+
+    let undo = visitor.post(IMPORT, &[("sealed", &again.value("sealed")), ("step", "preview")]).await;
+    assert!(visitor.get(APPLICATION).await.html.contains("Bring back"), "a preview brings nothing back");
+    visitor.post(IMPORT, &[("sealed", &undo.value("sealed")), ("step", "import")]).await;
+    assert_eq!([stored(&alice, "dev-1").await, stored(&alice, "dev-2").await], before);
+    assert!(!visitor.get(APPLICATION).await.html.contains("Bring back"), "it is done");
+    assert_eq!(visitor.get(&deleted.path).await.status, 404);
+
+    let deleted = visitor.post(DELETE, &two).await;
+    clock.advance(Duration::from_secs(3601));
+    assert_eq!(visitor.get(&deleted.path).await.status, 404, "the hour is over");
+    assert!(!visitor.get(APPLICATION).await.html.contains("Bring back"));
+}
+
+#[tokio::test]
+async fn nobody_else_undoes_a_deletion_nor_in_another_application() {
+    let network = Network::start().await;
+    let (alice, visitor) = devices(&network).await;
+    let deleted = visitor.post(DELETE, &[("ids", "dev-1"), ("step", "delete"), ("count", "1")]).await;
+    let server = &network.stack.settings().client.auth_server;
+    let bobby_app = network.owner("bobby").await;
+    let (account, username) = (AccountClient::new(server).unwrap(), "bobby".parse().unwrap());
+    account.set_collaborator(&alice.token, &alice.app_id, &username, &[ApplicationRight::Devices]).await.unwrap();
+    let bobby = Visitor::logged_in(server, "bobby").await;
+    let table = bobby.get(APPLICATION).await;
+    assert!(table.status == 200 && !table.html.contains("Bring back"), "{}", table.html);
+    let sealed = deleted.value("sealed");
+    let other = bobby.get(&deleted.path).await;
+    assert!(other.status == 404 && !other.html.contains(&sealed), "{}", other.html);
+    assert_eq!(
+        bobby.post(IMPORT, &[("sealed", &sealed), ("step", "preview")]).await.status,
+        400,
+        "it is sealed for alice"
+    );
+
+    // Alice may use the other application, too.
+    let (account, username) = (AccountClient::new(server).unwrap(), "alice".parse().unwrap());
+    let rights = [ApplicationRight::Devices];
+    account.set_collaborator(&bobby_app.token, &bobby_app.app_id, &username, &rights).await.unwrap();
+    let elsewhere = deleted.path.replace("alice-app", "bobby-app");
+    assert_eq!(visitor.get("/console/applications/bobby-app").await.status, 200);
+    assert_eq!(visitor.get(&elsewhere).await.status, 404);
+    assert_eq!(visitor.get(&deleted.path).await.status, 200);
 }
 
 #[tokio::test]

@@ -1,13 +1,14 @@
 //! Deletes a device, after asking.
 
 use askama::Template;
+use axum::response::Response;
 
 use super::dev_id;
 use crate::{
     Result,
     form::device::read,
     site::{
-        devices::many::delete::{Deleted, delete as delete_all},
+        devices::many::delete::delete as delete_all,
         failure::Failure,
         page::{Frame, Page},
         viewer::InApplication,
@@ -33,7 +34,7 @@ pub(in crate::site) async fn confirm(request: InApplication) -> Result<Page<Dele
 }
 
 /// Deletes it, as if it were one of many.
-pub(in crate::site) async fn delete(request: InApplication) -> Result<Page<Deleted>, Failure> {
+pub(in crate::site) async fn delete(request: InApplication) -> Result<Response, Failure> {
     let (handler, dev_id) = (request.handler().await?, dev_id(&request)?);
     read(&handler, request.app_id(), &dev_id).await?;
     Ok(delete_all(&request, &handler, vec![dev_id]).await?)

@@ -19,7 +19,7 @@ use types::{Kind, Kinded};
 use self::{
     file::{FILE_BYTES_MAX, ImportFile, ROWS_MAX},
     preview::{Note, Preview},
-    run::{Done, run},
+    run::{Done, Line, run},
 };
 use super::{find::all, new::app_eui};
 use crate::{
@@ -109,6 +109,9 @@ async fn import(request: &InApplication, sent: &Sent) -> Result<Response> {
         false => {
             let refused = plan.bad.len();
             let lines = run(request, &handler, plan).await;
+            if refused == 0 && lines.iter().all(Line::is_done) {
+                request.console.deletions.forget(request.user_id(), &file.mark(request));
+            }
             return Ok(Done::page(request, &file, lines, refused)?.into_response());
         }
     };

@@ -4,6 +4,7 @@
 //! The page names the devices, and the form brings back their ids: it changes those that somebody has seen.
 
 pub(in crate::site) mod delete;
+pub(in crate::site) mod deleted;
 
 use std::collections::BTreeSet;
 

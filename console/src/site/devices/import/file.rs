@@ -83,6 +83,12 @@ impl ImportFile {
         format!("{}/{}/import/{}", request.user_id(), request.app_id(), self.nonce)
     }
 
+    /// A field by which a form with the same devices is recognized.
+    pub(in crate::site::devices) fn mark(&self, request: &InApplication) -> (String, String) {
+        let hash = request.console.keys.hash(&format!("file of {}", context(request)), self.text.as_bytes());
+        ("file".to_owned(), hash.as_str().to_owned())
+    }
+
     pub(super) fn rows(&self) -> Result<Vec<Row>> {
         read(self.text.as_bytes(), None, ROWS_MAX).map_err(|error| invalid(ErrorChain(&error).to_string()))
     }

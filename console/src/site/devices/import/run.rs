@@ -86,7 +86,7 @@ impl Line {
         }
     }
 
-    fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         matches!(self.outcome, Outcome::Done(_))
     }
 }

@@ -1,26 +1,19 @@
-//! Deletes many devices, after somebody has typed how many, and says how to bring them back.
-//!
-//! The page that says so has the devices, with their keys and counters, sealed; the console keeps nothing. What brings
-//! them back is an import, with its preview.
+//! Deletes many devices, after somebody has typed how many.
 
 use api::rest::handler::Device;
 use askama::Template;
 use axum::response::{IntoResponse, Response};
 use client::handler::HandlerClient;
-use device_file::Plan;
 use futures::{StreamExt, stream};
 use types::{DevId, Kind, Kinded};
 
-use super::{Many, not_done, text};
+use super::{Many, deleted, not_done};
 use crate::{
     Error, Result,
     form::device::read,
     site::{
         device::fields::becomes_draft,
-        devices::{
-            import::file::ImportFile,
-            steps::{End, Outcome, PARALLEL, Shown},
-        },
+        devices::steps::{End, Outcome, PARALLEL},
         failure::{Failure, Problem},
         page::{Frame, Page},
         viewer::{InApplication, Sent},
@@ -39,28 +32,6 @@ struct Delete {
     is_draft: bool,
 }
 
-#[derive(Template)]
-#[template(path = "devices_deleted.html")]
-pub(in crate::site) struct Deleted {
-    frame: Frame,
-    app_id: String,
-    tab: &'static str,
-    deleted: usize,
-    /// Number of devices that were deleted, or may have been without an answer.
-    gone: usize,
-    /// Those devices, sealed; none if they are too many.
-    sealed: Option<String>,
-    /// The devices that were not deleted, for the same form again.
-    rest: Vec<DevId>,
-    lines: Shown<(DevId, String)>,
-}
-
-impl Deleted {
-    fn text(&self) -> String {
-        text(&self.rest)
-    }
-}
-
 /// Asks, and deletes once the number of devices is typed.
 pub(in crate::site) async fn submit(request: InApplication, sent: Sent) -> Result<Response, Failure> {
     let chosen = Many::named(&sent)?;
@@ -68,7 +39,7 @@ pub(in crate::site) async fn submit(request: InApplication, sent: Sent) -> Resul
         return Ok(page(&request, chosen, None).into_response());
     }
     match delete_typed(&request, &chosen, sent.value("count").trim()).await {
-        Ok(page) => Ok(page.into_response()),
+        Ok(response) => Ok(response),
         Err(error) if becomes_draft(&error) || error.kind() == Kind::NotFound => Err(error.into()),
         Err(error) => {
             let status = server::status::http(error.kind());
@@ -84,7 +55,7 @@ pub(in crate::site) fn draft(request: &InApplication, sent: &Sent) -> Result<Res
     Ok(page.into_response())
 }
 
-async fn delete_typed(request: &InApplication, chosen: &Many, typed: &str) -> Result<Page<Deleted>> {
+async fn delete_typed(request: &InApplication, chosen: &Many, typed: &str) -> Result<Response> {
     if typed.parse::<usize>().ok() != Some(chosen.count()) {
         return Err(Error::Invalid { what: "Number of devices", must: format!("must be {}", chosen.count()) });
     }
@@ -96,7 +67,7 @@ pub(in crate::site) async fn delete(
     request: &InApplication,
     handler: &HandlerClient,
     ids: Vec<DevId>,
-) -> Result<Page<Deleted>> {
+) -> Result<Response> {
     let end = End::soon();
     let steps = stream::iter(ids).map(|dev_id| {
         let end = &end;
@@ -107,13 +78,9 @@ pub(in crate::site) async fn delete(
         }
     });
     let (outcomes, gone): (Vec<_>, Vec<_>) = steps.buffered(PARALLEL).collect::<Vec<_>>().await.into_iter().unzip();
-    let deleted = outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Done(()))).count();
+    let count = outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Done(()))).count();
     let gone: Vec<Device> = gone.into_iter().flatten().collect();
-    let file = Some(&gone).filter(|gone| !gone.is_empty()).and_then(|gone| ImportFile::of(request, gone));
-    let sealed = file.map(|file| file.seal(request, &Plan::default())).transpose()?;
-    let (rest, lines) = not_done(outcomes);
-    let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
-    Ok(Page::new(Deleted { frame, app_id, tab: "devices", deleted, gone: gone.len(), sealed, rest, lines }))
+    deleted::answer(request, (count, &gone), not_done(outcomes))
 }
 
 /// Deletes a device. If it may be gone now, `gone` is what it was just before.
