@@ -91,6 +91,22 @@ impl MaybeViewer {
     }
 }
 
+impl Operator {
+    /// The viewer as an operator; not found if it is none.
+    async fn of(console: &Console, Viewer { session, frame }: Viewer) -> Result<Self, Failure> {
+        if !console.has_operator(&session.user_id) {
+            return Err(Error::NotFound("page").into());
+        }
+        // What the page shows, it does not ask with the token.
+        let unconfirmed = match console.confirm(&session).await {
+            Ok(()) => None,
+            Err(error) if matches!(error.kind(), Kind::Unavailable | Kind::Timeout) => Some(Problem::of(&error)),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { console: console.clone(), session, frame, unconfirmed })
+    }
+}
+
 impl InApplication {
     pub(super) fn app_id(&self) -> &AppId {
         &self.access.app_id
@@ -169,17 +185,7 @@ impl FromRequestParts<Console> for Operator {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Failure> {
-        let Viewer { session, frame } = Viewer::from_request_parts(parts, console).await?;
-        if !console.has_operator(&session.user_id) {
-            return Err(Error::NotFound("page").into());
-        }
-        // What the page shows, it does not ask with the token.
-        let unconfirmed = match console.confirm(&session).await {
-            Ok(()) => None,
-            Err(error) if matches!(error.kind(), Kind::Unavailable | Kind::Timeout) => Some(Problem::of(&error)),
-            Err(error) => return Err(error.into()),
-        };
-        Ok(Self { console: console.clone(), session, frame, unconfirmed })
+        Self::of(console, Viewer::from_request_parts(parts, console).await?).await
     }
 }
 

@@ -5,7 +5,11 @@ use std::{sync::Arc, time::Duration};
 use testing::ManualClock;
 use types::Clock;
 
-use super::visitor;
+use super::{
+    bridges::{away, bridged},
+    visitor,
+    visitor::Visitor,
+};
 use crate::harness::{Network, Owner};
 
 /// Longer than a token is valid, and shorter than a session of the account site.
@@ -76,6 +80,41 @@ async fn a_share_that_was_typed_comes_back_after_the_login() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_that_was_entered_comes_back_to_operators_without_its_secrets() {
+    let clock: Arc<ManualClock> = ManualClock::at(server::system::SystemClock.now());
+    let (network, visitor) = bridged(clock.clone(), |_, _| away("alice-app")).await;
+    network.owner("bobby").await;
+    let bobby = Visitor::logged_in(&network.stack.settings().client.auth_server, "bobby").await;
+    bobby.get("/console").await;
+    clock.advance(EXPIRES);
+    let shown = [
+        ("api_url", "https://eu1.example.com"),
+        ("mqtt_url", "mqtts://eu1.example.com:8883"),
+        ("username", "me"),
+        ("application", "app1@tenant1"),
+        ("app_id", "alice-app"),
+    ];
+    let secret = [("kind", "things-stack"), ("api_key", "key-of-mine"), ("password", "word-of-mine")];
+    let form = [&shown[..], &secret].concat();
+    let other = bobby.post("/console/bridges/new", &form).await;
+    assert!(!other.path.starts_with("/console/drafts/"), "{}", other.path);
+    let page = visitor.post("/console/bridges/new", &form).await;
+    assert!(page.path.starts_with("/console/drafts/"), "{}", page.path);
+    for page in [visitor.get(&page.path).await, page] {
+        assert!(
+            page.html.contains("The network was not tried") && page.html.contains("Enter the API key"),
+            "{}",
+            page.html
+        );
+        assert!(page.html.contains("value=\"things-stack\" checked"), "{}", page.html);
+        assert_eq!(shown.map(|(name, _)| page.value(name)), shown.map(|(_, typed)| typed.to_owned()));
+        assert!(!page.html.contains("key-of-mine") && !page.html.contains("word-of-mine"), "{}", page.html);
+        assert_eq!(bobby.get(&page.path).await.status, 404);
+    }
+    network.stack.stop().await;
+}
+
 #[tokio::test]
 async fn nobody_else_sees_a_draft() {
     let (network, clock) = network().await;
@@ -85,7 +124,7 @@ async fn nobody_else_sees_a_draft() {
     let page = visitor.post("/console/applications/alice-app/functions", &form).await;
     assert!(page.path.starts_with("/console/drafts/") && page.html.contains("// secret"), "{}", page.html);
     network.owner("bobby").await;
-    let bobby = super::Visitor::logged_in(&network.stack.settings().client.auth_server, "bobby").await;
+    let bobby = Visitor::logged_in(&network.stack.settings().client.auth_server, "bobby").await;
     let other = bobby.get(&page.path).await;
     assert!(other.status == 404 && !other.html.contains("// secret"), "{}", other.html);
 }

@@ -72,6 +72,16 @@ pub(in crate::site) async fn show(Operator { frame, unconfirmed, .. }: Operator)
     Page::new(New { frame, form: NetworkForm::default(), problem: unconfirmed, checks: Vec::new(), success: None })
 }
 
+/// The page with a form that was sent when the login had expired. Its secrets are not kept.
+pub(in crate::site) async fn draft(operator: Operator, sent: &Sent) -> Page<New> {
+    let mut page = show(operator).await;
+    let New { form, problem, .. } = page.template_mut();
+    *form = NetworkForm::of(sent);
+    let text = "Your login had expired. Enter the API key and the password again: the console does not keep them.";
+    problem.get_or_insert(Problem { title: "The network was not tried", text: text.to_owned() });
+    page
+}
+
 pub(in crate::site) async fn submit(operator: Operator, sent: Sent) -> Page<New> {
     let Operator { console, session, frame, unconfirmed } = operator;
     let form = NetworkForm::of(&sent);

@@ -12,12 +12,12 @@ use axum::{
 
 use types::{Kind, Kinded};
 
-use super::{InApplication, MaybeViewer, Sent, Viewer, login};
+use super::{InApplication, MaybeViewer, Operator, Sent, Viewer, login};
 use crate::{
     Console, Error, Result,
     session::Session,
     site::{
-        FORM_BYTES_MAX,
+        FORM_BYTES_MAX, bridges,
         device::{change, downlinks},
         devices::{import, many, new},
         failure::Failure,
@@ -25,8 +25,10 @@ use crate::{
     },
 };
 
-/// Fields of webhooks and devices that are not kept: they are secret.
-const SECRET: [&str; 6] = ["headers", "secret", "app_key", "nwk_s_key", "app_s_key", "devices"];
+/// Fields of webhooks, devices and networks that are not kept: they are secret.
+const SECRET: [&str; 8] = ["headers", "secret", "app_key", "nwk_s_key", "app_s_key", "devices", "api_key", "password"];
+/// The path of the form of a network, which is for operators.
+const NETWORK: &str = "/console/bridges/new";
 
 /// The id of the draft that a form became which a service that is away could not take.
 #[derive(Clone)]
@@ -39,14 +41,15 @@ pub(in crate::site) async fn keep_drafts(
     request: Request,
     next: Next,
 ) -> Result<Response, Failure> {
-    if request.method().is_safe() || parts(request.uri().path()).is_none() {
+    let is_network = request.uri().path() == NETWORK;
+    if request.method().is_safe() || (!is_network && parts(request.uri().path()).is_none()) {
         return Ok(next.run(request).await);
     }
     let (mut head, body) = request.into_parts();
     let Ok(viewer) = MaybeViewer::from_request_parts(&mut head, &console).await;
     let body = to_bytes(body, FORM_BYTES_MAX).await.map_err(|error| Error::Form(error.to_string()))?;
     let form = Request::from_parts(head.clone(), Body::from(body.clone()));
-    if let Some(session) = viewer.expired() {
+    if let Some(session) = viewer.expired().filter(|session| !is_network || console.has_operator(&session.user_id)) {
         let id = keep(&console, session, form).await?;
         return Ok(Redirect::to(&login::path(&path(&id))).into_response());
     }
@@ -84,6 +87,10 @@ pub(in crate::site) async fn show(
 ) -> Result<Response, Failure> {
     let found = console.drafts.find(&id, &viewer.session.user_id, console.clock.now());
     let (path, fields) = found.ok_or(Error::NotFound("draft"))?;
+    if path == NETWORK {
+        let operator = Operator::of(&console, viewer).await?;
+        return Ok(bridges::new::draft(operator, &Sent(fields)).await.into_response());
+    }
     let (app_id, rest) = parts(&path).ok_or(Error::NotFound("draft"))?;
     let access = console.access(&viewer.session, app_id.parse()?).await?;
     let request = InApplication::of_draft(console.clone(), (viewer, access), rest);
