@@ -1,14 +1,15 @@
 //! The account service: its dependencies and shared state.
 
 mod operator;
+mod users;
 
 use std::sync::{Arc, OnceLock};
 
 use server::audit::AuditLog;
 use store::Store;
-use types::{ClientId, Clock, Random};
+use types::{ClientId, Clock, Random, UserId};
 
-pub use self::operator::{LISTED_MAX, OperatorClient, UserInfo};
+pub use self::operator::{LISTED_MAX, OperatorClient};
 use crate::{
     PublicUrl, Result, Settings,
     documents::Documents,
@@ -56,6 +57,8 @@ pub struct Account {
     pub(crate) random: Arc<dyn Random>,
     /// The OAuth client of the console, if that is part of this site.
     pub(crate) console: Option<ClientId>,
+    /// The users who may list all users.
+    pub(crate) operators: Arc<[UserId]>,
 }
 
 impl Account {
@@ -80,6 +83,7 @@ impl Account {
         let providers = Arc::new(Providers::open(&settings.login_providers, &clock)?);
         let outbox = Outbox::start(settings.mail.as_ref())?;
         let public_url = settings.public_url.clone().map_or_else(|| DEFAULT_PUBLIC_URL.parse(), Ok)?;
+        let operators = settings.operators.clone().into();
         let account = Self {
             settings: Arc::new(settings),
             public_url: Arc::new(public_url),
@@ -95,6 +99,7 @@ impl Account {
             clock,
             random,
             console: None,
+            operators,
         };
         account.create_first_clients().await?;
         Ok(account)
@@ -123,5 +128,12 @@ impl Account {
     pub async fn with_console(self, client: &ClientId, callback: &str) -> Result<Self> {
         self.create_console_client(client, callback).await?;
         Ok(Self { console: Some(client.clone()), ..self })
+    }
+
+    /// Lets these users list all users, too, beside those in the settings.
+    #[must_use]
+    pub fn with_operators(self, more: &[UserId]) -> Self {
+        let operators = self.operators.iter().chain(more).cloned().collect();
+        Self { operators, ..self }
     }
 }

@@ -70,6 +70,12 @@ pub enum Error {
     /// Only components of the operator may do this.
     #[error("only the operator's components can do this: `airlock account components token` issues tokens for them")]
     NotOperators,
+    /// Only operators may do this.
+    #[error("only operators can do this: `account.operators` has their ids")]
+    NotOperator,
+    /// Operators must not do this with the programs of others.
+    #[error("only our own programs can do this: use the console, or log in with `airlock user login`")]
+    ForeignProgram,
     /// The token cannot be exchanged.
     #[error("token cannot be exchanged: use the one from the login")]
     NotInterchangeable,
@@ -280,6 +286,7 @@ impl Kinded for Error {
             Self::ComponentTokenEnded(_) => Kind::Unauthenticated,
             Self::MissingScope(_) | Self::MissingRight { .. } | Self::Escalation(_) => Kind::Denied,
             Self::NotUser(_) | Self::NotComponent | Self::NotOperators | Self::NotInterchangeable => Kind::Denied,
+            Self::NotOperator | Self::ForeignProgram => Kind::Denied,
             Self::NoConsent(_) | Self::NoRights(_) | Self::WrongPassword | Self::OtherSite(_) => Kind::Denied,
             Self::NotOwner { .. }
             | Self::NotHeir(_)

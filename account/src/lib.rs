@@ -15,7 +15,7 @@ mod user;
 
 use server::seal;
 
-pub use account::{Account, Environment, LISTED_MAX, OperatorClient, UserInfo};
+pub use account::{Account, Environment, LISTED_MAX, OperatorClient};
 pub use entity::{
     application::{EuiBlock, EuiBlockError},
     gateway::routers::RouterSettings,

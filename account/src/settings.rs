@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use types::ClientId;
+use types::{ClientId, UserId};
 
 use crate::{
     Error, Result,
@@ -56,6 +56,11 @@ pub struct Settings {
     /// OpenID Connect providers at which users may log in, by a name that stands in addresses and in the audit log.
     #[schemars(with = "BTreeMap<String, ProviderSettings>")]
     pub login_providers: BTreeMap<ProviderName, ProviderSettings>,
+    /// The ids of users who may list all users, as `airlock account users show` prints them. Names do not count, because
+    /// anybody may register a name that is free. Where `airlock serve` has the console, `console.operators` count, too.
+    #[schemars(with = "Vec<String>")]
+    #[serde(deserialize_with = "UserId::deserialize_list")]
+    pub operators: Vec<UserId>,
     /// Routers for gateways. Gateways that name none use the first one.
     pub routers: Vec<RouterSettings>,
 }
@@ -85,6 +90,7 @@ impl Default for Settings {
             password_checks_max: 0,
             clients: ClientSettings::defaults(),
             login_providers: BTreeMap::new(),
+            operators: Vec::new(),
             routers: Vec::new(),
         }
     }

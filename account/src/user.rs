@@ -12,7 +12,7 @@ mod username;
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use api::rest::account::{NewUser, User};
+use api::rest::account::{ListedUser, NewUser, User};
 use serde::{Deserialize, Serialize};
 use server::ledger::Owner;
 use store::{Key, Tag};
@@ -237,6 +237,13 @@ impl From<UserRecord> for User {
     fn from(user: UserRecord) -> Self {
         let UserRecord { id, username, email, created, name, valid, .. } = user;
         Self { username, email: email.to_string(), created, name, valid, id }
+    }
+}
+
+impl From<UserRecord> for ListedUser {
+    fn from(user: UserRecord) -> Self {
+        let disabled = user.disabled;
+        Self { user: user.into(), disabled }
     }
 }
 

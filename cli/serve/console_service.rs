@@ -35,6 +35,7 @@ pub(super) async fn with_account(
 ) -> anyhow::Result<(Account, Console)> {
     let client_id = &settings.console.client_id;
     let account = account.with_console(client_id, console::Settings::CALLBACK).await?;
+    let account = account.with_operators(&settings.console.operators);
     let place = Place::WithAccount { public_url: account.public_url().to_string() };
     let environment = environment(settings, AccountClient::new(account_url)?, (clock, stop))?;
     Ok((account, Console::new(settings.console.clone(), place, environment)))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde::{Deserialize, Serialize};
 use types::{ClientId, UserId};
 
 /// The settings of the console.
@@ -29,10 +29,11 @@ pub struct Settings {
     /// Maximum number of live views that are open at once; one user may have an eighth of them. Each holds at most 1000
     /// messages.
     pub live_views_max: u64,
-    /// The ids of users who may see the page of operators, as `airlock account users show` prints them: who uses what,
-    /// what waits, and the audit log. Names do not count, because anybody may register a name that is free.
+    /// The ids of users who may see the pages of operators, as `airlock account users show` prints them: who uses what,
+    /// what waits, and the audit log. Names do not count, because anybody may register a name that is free. Where
+    /// `airlock serve` has the console, they are operators of the account service, too: see `account.operators`.
     #[schemars(with = "Vec<String>")]
-    #[serde(deserialize_with = "user_ids")]
+    #[serde(deserialize_with = "UserId::deserialize_list")]
     pub operators: Vec<UserId>,
 }
 
@@ -54,13 +55,6 @@ impl Default for Settings {
             operators: Vec::new(),
         }
     }
-}
-
-/// A name looks almost like an id, so the error says what is wanted.
-fn user_ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<UserId>, D::Error> {
-    let texts = Vec::<String>::deserialize(deserializer)?;
-    let must = "must be ids of users, of 24 hexadecimal digits, as `airlock account users show NAME` prints them";
-    texts.into_iter().map(|text| UserId::try_from(text).map_err(|_| D::Error::custom(must))).collect()
 }
 
 #[expect(clippy::expect_used, reason = "a constant that a test parses, too")]

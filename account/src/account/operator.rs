@@ -8,5 +8,5 @@ mod components;
 mod signing_keys;
 mod users;
 
-pub use self::{clients::OperatorClient, users::UserInfo};
+pub use self::clients::OperatorClient;
 pub use crate::documents::id_index::LISTED_MAX;

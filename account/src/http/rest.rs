@@ -108,9 +108,18 @@ async fn method_not_allowed() -> HttpError {
     Error::MethodNotAllowed.into()
 }
 
-/// Registration and sessions.
+/// Registration and sessions; for operators, all users.
 fn users() -> ApiRouter<Account> {
-    let register = post_with(users::register, |op| {
+    let all = get_with(
+        users::list,
+        doc(
+            "listUsers",
+            "List all users, at most 100 on a page, in order of their names. Only for operators, with the scope \
+             `profile` and a token of the console or another first-party client. A search looks at 500 users for each \
+             page, so a page may have none and still have a next one.",
+        ),
+    )
+    .post_with(users::register, |op| {
         op.doc(
             "register",
             "Register a user. Sends a mail to confirm the address. The response sets the cookie `session`. \
@@ -118,13 +127,18 @@ fn users() -> ApiRouter<Account> {
         )
         .fails(&[Kind::Denied])
     });
+    let one = get_with(
+        users::get,
+        doc("getUser", "Get a user, with their applications and gateways. Only for operators, like the list."),
+    );
     let log_in = post_with(sessions::log_in, |op| {
         op.doc("logIn", "Log in to the site. The response sets the cookie `session`.")
             .public()
             .fails(&[Kind::Unauthenticated, Kind::Denied])
     });
     ApiRouter::new()
-        .api_route("/users", register)
+        .api_route("/users", all)
+        .api_route("/users/{user_id}", one)
         .api_route("/users/login", log_in)
         .api_route("/users/logout", log_out("logOut"))
         .with_path_items(|path| path.tag("Users"))

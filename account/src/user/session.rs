@@ -116,6 +116,14 @@ impl Account {
         retried("user", attempt).await
     }
 
+    /// When the newest session of a user began; none if there was no login for longer than a session lasts.
+    pub(crate) async fn last_session(&self, user_id: &UserId) -> Result<Option<Timestamp>> {
+        let prefix = Key::new(&user_tag(user_id)?, "session/")?;
+        let keys = self.documents.keys(&prefix, SESSIONS_MAX * 2).await?;
+        let all = self.documents.read_all::<SessionRecord>(&keys).await?;
+        Ok(all.into_iter().flatten().map(|stored| stored.value.created).max())
+    }
+
     /// Ends the oldest sessions if the user has too many.
     async fn make_room(&self, user_id: &UserId) -> Result<()> {
         let prefix = Key::new(&user_tag(user_id)?, "session/")?;

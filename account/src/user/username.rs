@@ -4,8 +4,11 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{UserId, Username};
 
-use super::UserRecord;
-use crate::{Account, Error, Result, documents::id_index::IdIndex};
+use super::{UserRecord, user_key};
+use crate::{
+    Account, Error, Result,
+    documents::{Stored, id_index::IdIndex},
+};
 
 /// Maximum number of further names that a user can take. They stay reserved permanently.
 const NAMES_TAKEN_MAX: u32 = 10;
@@ -20,6 +23,18 @@ impl Account {
         let Some(name) = self.documents.read::<NameRecord>(&name_key(username)?).await? else { return Ok(None) };
         // An abandoned name stays reserved, but nobody can be found by it.
         Ok(self.user(&name.value.user_id).await?.filter(|user| user.username == *username))
+    }
+
+    /// The users with these names, in the same order, without names that nobody has now.
+    pub(crate) async fn users_named(&self, names: &[Username]) -> Result<Vec<UserRecord>> {
+        let keys = names.iter().map(name_key).collect::<Result<Vec<_>>>()?;
+        let found: Vec<Option<Stored<NameRecord>>> = self.documents.read_all(&keys).await?;
+        let known = names.iter().zip(found).filter_map(|(name, record)| Some((name, record?.value.user_id)));
+        let (known, user_ids): (Vec<_>, Vec<_>) = known.unzip();
+        let keys = user_ids.iter().map(user_key).collect::<Result<Vec<_>>>()?;
+        let users: Vec<Option<Stored<UserRecord>>> = self.documents.read_all(&keys).await?;
+        let users = known.into_iter().zip(users).filter_map(|(name, user)| Some((name, user?.value)));
+        Ok(users.filter(|(name, user)| user.username == **name).map(|(_, user)| user).collect())
     }
 
     /// Like [`Account::find_user`], but fails if there is none.

@@ -40,3 +40,4 @@ mod service;
 mod sessions;
 mod site;
 mod tokens;
+mod users;

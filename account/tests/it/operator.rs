@@ -1,13 +1,13 @@
 //! Operator commands, on every store.
 
 use airlock_account::{LISTED_MAX, OperatorClient};
-use api::rest::account::NewUser;
+use api::rest::account::{ListedUser, NewUser};
 use serde_json::{Value, json};
 use types::{Scope, Secret, ServiceName};
 
 use crate::service::{PASSWORD, Service};
 
-fn names(users: &[airlock_account::UserInfo]) -> Vec<String> {
+fn names(users: &[ListedUser]) -> Vec<String> {
     users.iter().map(|info| info.user.username.to_string()).collect()
 }
 

@@ -53,7 +53,11 @@ impl Service {
     }
 
     pub(crate) async fn reopen(&self) -> Self {
-        Self::on(Settings::default(), Arc::clone(&self.store), Arc::clone(&self.clock), None).await
+        self.reopen_with(Settings::default()).await
+    }
+
+    pub(crate) async fn reopen_with(&self, settings: Settings) -> Self {
+        Self::on(settings, Arc::clone(&self.store), Arc::clone(&self.clock), None).await
     }
 
     pub(crate) async fn start_on(url: String) -> Self {

@@ -1,7 +1,7 @@
 //! `airlock account users …`: users.
 
-use account::{Account, UserInfo};
-use api::rest::account::NewUser;
+use account::Account;
+use api::rest::account::{ListedUser, NewUser};
 use types::Username;
 
 use super::{args::Users, next_page};
@@ -37,7 +37,7 @@ pub(super) async fn run(command: Users, account: &Account, output: &Output) -> a
 async fn list(account: &Account, after: Option<Username>, output: &Output) -> anyhow::Result<()> {
     let users = account.list_users(after.as_ref()).await?;
     let next_page = users.last().and_then(|last| next_page("users list", users.len(), last.user.username.as_str()));
-    let row = |UserInfo { user, disabled }: UserInfo| {
+    let row = |ListedUser { user, disabled }: ListedUser| {
         let created = output.time(user.created);
         [user.username.to_string().into(), user.email.into(), user.valid.into(), disabled.into(), created]
     };
@@ -53,7 +53,7 @@ async fn list(account: &Account, after: Option<Username>, output: &Output) -> an
 }
 
 async fn get(account: &Account, username: &Username, output: &Output) -> anyhow::Result<()> {
-    let UserInfo { user, disabled } = account.show_user(username).await?;
+    let ListedUser { user, disabled } = account.show_user(username).await?;
     let name = [user.name.first, user.name.last].into_iter().flatten().collect::<Vec<_>>().join(" ");
     output.record(Record::new([
         (("username", "Username"), user.username.to_string().into()),

@@ -3,7 +3,7 @@
 use std::{borrow::Borrow, fmt, str::FromStr};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 /// Maximum length of an id, in characters.
 const LENGTH_MAX: usize = 36;
@@ -153,6 +153,21 @@ impl UserId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Reads a list from settings. A name looks almost like an id, so the error says what is wanted.
+    pub fn deserialize_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Self>, D::Error> {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        let must = "must be ids of users, of 24 hexadecimal digits, as `airlock account users show NAME` prints them";
+        texts.into_iter().map(|text| Self::try_from(text).map_err(|_| D::Error::custom(must))).collect()
+    }
+}
+
+impl FromStr for UserId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        text.to_owned().try_into()
+    }
 }
 
 impl TryFrom<String> for UserId {
@@ -185,6 +200,14 @@ mod tests {
         for id in ["a1", "abc", "my-app", "my_app_2", "0-0", &"a".repeat(36)] {
             assert_eq!(id.parse::<AppId>().map(String::from).as_deref(), Ok(id));
         }
+    }
+
+    #[test]
+    fn a_list_of_users_has_ids_and_no_names() {
+        let read = |texts: serde_json::Value| UserId::deserialize_list(texts).map(|ids| ids.len());
+        assert_eq!(read(serde_json::json!(["0102030405060708090a0b0c"])).unwrap(), 1);
+        let error = read(serde_json::json!(["alice"])).unwrap_err().to_string();
+        assert!(error.contains("must be ids of users"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Listing and creating users; `user/profile.rs` disables them and resets passwords.
 
-use api::rest::account::{NewUser, User};
+use api::rest::account::{ListedUser, NewUser, User};
 use server::ledger::Owner;
 use types::{UserId, Username};
 
@@ -10,27 +10,15 @@ use crate::{
     user::{UserRecord, user_key},
 };
 
-/// A user, with what only the operator sees.
-#[derive(Clone, Debug)]
-pub struct UserInfo {
-    /// The profile.
-    pub user: User,
-    /// True if the operator disabled the user.
-    pub disabled: bool,
-}
-
 impl Account {
     /// All users after the name `after`, in order; [`LISTED_MAX`](crate::LISTED_MAX) at most.
-    pub async fn list_users(&self, after: Option<&Username>) -> Result<Vec<UserInfo>> {
-        let mut users = Vec::new();
-        for username in self.ids_in_index::<Username>(IdIndex::Users, after.map(Username::as_str)).await? {
-            users.extend(self.find_user(&username).await?.map(UserInfo::from));
-        }
-        Ok(users)
+    pub async fn list_users(&self, after: Option<&Username>) -> Result<Vec<ListedUser>> {
+        let names = self.ids_in_index::<Username>(IdIndex::Users, after.map(Username::as_str)).await?;
+        Ok(self.users_named(&names).await?.into_iter().map(ListedUser::from).collect())
     }
 
     /// Returns a user by name.
-    pub async fn show_user(&self, username: &Username) -> Result<UserInfo> {
+    pub async fn show_user(&self, username: &Username) -> Result<ListedUser> {
         Ok(self.require_user(username).await?.into())
     }
 
@@ -61,12 +49,5 @@ impl Account {
         };
         let change = self.audit.change("address confirmed", &"operator", user_id)?;
         Ok(change.run(self.change_user(user_id, confirm)).await?.into())
-    }
-}
-
-impl From<UserRecord> for UserInfo {
-    fn from(record: UserRecord) -> Self {
-        let disabled = record.disabled;
-        Self { user: record.into(), disabled }
     }
 }

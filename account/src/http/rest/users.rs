@@ -1,22 +1,41 @@
-//! `/users`: registration, profile and authorized clients.
+//! `/users`: registration, profile and authorized clients; for operators, all users.
 
-use api::rest::account::{NewUser, ProfileChange, Registered, User};
-use axum::{extract::State, response::NoContent};
+use api::rest::account::{ListedUser, NewUser, ProfileChange, Registered, User, UserDetails};
+use axum::{
+    extract::{Query, State, rejection::QueryRejection},
+    response::NoContent,
+};
 use axum_extra::extract::cookie::CookieJar;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use server::{json::Json, status::ErrorChain};
-use types::ClientId;
+use types::{ClientId, UserId, Username};
 
 use crate::{
-    Account, AuthenticatedUser, AuthorizedClient,
+    Account, AuthenticatedUser, AuthorizedClient, Error,
+    entity::access::Caller,
     http::{
         body::JsonBody,
         cookie,
         error::HttpError,
-        openapi::responses::{Changed, Created, WithCookies},
+        openapi::responses::{Changed, Created, NoStore, Page, WithCookies},
+        paging::next_link,
         path::IdPath,
         peer::Peer,
     },
 };
+
+/// The query of a list of users.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct UsersQuery {
+    /// A part of a name, an id or an e-mail address, in letters of either case.
+    #[serde(default)]
+    search: String,
+    /// The name after which the page starts.
+    after: Option<Username>,
+}
 
 pub(super) async fn register(
     State(account): State<Account>,
@@ -31,6 +50,28 @@ pub(super) async fn register(
     });
     let cookies = session.map_or_else(CookieJar::new, |value| cookie::set(&account, &value));
     Ok(WithCookies(cookies, Created(Registered { email: user.email.clone(), user })))
+}
+
+pub(super) async fn list(
+    State(account): State<Account>,
+    caller: Caller,
+    query: Result<Query<UsersQuery>, QueryRejection>,
+) -> Result<Page<ListedUser>, HttpError> {
+    let Query(UsersQuery { search, after }) = query.map_err(|error| Error::Body(error.body_text()))?;
+    let (items, next) = account.page_of_users(&caller, after.as_ref(), &search).await?;
+    let query = match search.trim() {
+        "" => String::new(),
+        search => format!("search={}&", utf8_percent_encode(search, NON_ALPHANUMERIC)),
+    };
+    Ok(Page { next: next_link(next.map(String::from), &query), items })
+}
+
+pub(super) async fn get(
+    State(account): State<Account>,
+    caller: Caller,
+    IdPath(user_id): IdPath<UserId>,
+) -> Result<NoStore<UserDetails>, HttpError> {
+    Ok(NoStore(account.user_details(&caller, &user_id).await?))
 }
 
 pub(super) async fn me(State(account): State<Account>, person: AuthenticatedUser) -> Result<Json<User>, HttpError> {

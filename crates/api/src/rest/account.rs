@@ -6,6 +6,7 @@ mod collaborator;
 mod component;
 mod frequency_plan;
 mod gateway;
+mod listed_user;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -18,6 +19,7 @@ pub use self::{
     component::{Component, ComponentToken, NewComponent},
     frequency_plan::FrequencyPlan,
     gateway::{Gateway, GatewayUpdate, Location, Named, NewGateway, Owner, Router},
+    listed_user::{ListedUser, UserDetails},
 };
 use super::json::{millis, null_is_default};
 
