@@ -239,7 +239,7 @@ mod tests {
         ("gateways collaborators", &["create", "update", "set", "delete"]),
         ("handler euis", &["get", "delete"]),
         ("history", &["get", "list"]),
-        ("user", &["create", "get"]),
+        ("user", &["create", "get", "list"]),
         ("webhooks", &["create", "list", "update", "set", "delete"]),
     ];
 

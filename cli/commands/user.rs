@@ -1,6 +1,7 @@
-//! `airlock user …`: registration and login.
+//! `airlock user …`: registration and login; for operators, all users.
 
 pub(crate) mod args;
+mod list;
 mod login;
 mod loopback;
 
@@ -30,6 +31,7 @@ pub(crate) async fn run(command: Option<User>, network: &Network) -> anyhow::Res
         }
         Some(User::Login { by: Some(LoginBy::Code(code)), .. }) => login::with_code(network, code).await,
         Some(User::Login { by: None, no_browser, .. }) => login::with_browser(network, no_browser).await,
+        Some(User::List { search, after }) => list::run(network, search.as_deref().unwrap_or_default(), after).await,
         Some(User::Logout) => logout(network).await,
     }
 }

@@ -11,6 +11,7 @@ mod settings;
 mod shell;
 mod transcripts;
 mod unreadable_history;
+mod users;
 mod webhooks;
 
 use crate::harness::{Network, PASSWORD, airlock, complaint, printed, run};

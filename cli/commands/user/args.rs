@@ -45,6 +45,20 @@ pub(crate) enum User {
         #[command(flatten)]
         password: PasswordSource,
     },
+    /// List all users of the network; only for its operators
+    ///
+    /// Operators are the users whose ids are in the settings of the account service, in `account.operators`. On the
+    /// server, `airlock account users list` needs no login.
+    #[command(visible_alias = "ls")]
+    #[command(after_help = "Examples:\n  airlock user list\n  airlock user list --search example.com --output json")]
+    List {
+        /// Only those whose name, id or e-mail address has this text
+        #[arg(long, value_name = "TEXT")]
+        search: Option<String>,
+        /// Start after this username
+        #[arg(long, value_name = "NAME")]
+        after: Option<Username>,
+    },
     /// Log out
     #[command(after_help = "Example:\n  airlock user logout")]
     Logout,

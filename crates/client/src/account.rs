@@ -14,7 +14,7 @@ use percent_encoding::percent_decode_str;
 use reqwest::{Method, RequestBuilder, Url, header::AUTHORIZATION};
 use types::{ClientId, Credential, Secret};
 
-pub use self::{collaborators::WithCollaborators, pkce::CodeVerifier, tokens::AuthorizationCode};
+pub use self::{collaborators::WithCollaborators, pkce::CodeVerifier, tokens::AuthorizationCode, users::UserPage};
 use crate::{
     Error, Result, Trust,
     transport::http::{Http, Identity},

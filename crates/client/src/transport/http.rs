@@ -6,7 +6,7 @@ use api::discovery::Announcement;
 use bytes::Bytes;
 use reqwest::{
     Method, RequestBuilder, Response, StatusCode, Url,
-    header::{ACCEPT, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{ACCEPT, HeaderMap, HeaderValue, LINK, RETRY_AFTER, WWW_AUTHENTICATE},
     redirect,
 };
 use serde::de::DeserializeOwned;
@@ -121,13 +121,20 @@ impl Http {
 
     /// Makes a call and parses the response as JSON.
     pub(crate) async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T> {
-        let body = self.send(request).await?;
+        let (_, body) = self.send(request).await?;
         serde_json::from_slice(&body).map_err(|error| self.unreadable(error))
+    }
+
+    /// Makes a call for a page of a list; returns its entries, and the id after which the next page starts.
+    pub(crate) async fn page<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<(Vec<T>, Option<String>)> {
+        let (headers, body) = self.send(request).await?;
+        let entries = serde_json::from_slice(&body).map_err(|error| self.unreadable(error))?;
+        Ok((entries, self.next_in(&headers)))
     }
 
     /// Makes a call and parses the response as JSON values, one after the other.
     pub(crate) async fn json_stream<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<Vec<T>> {
-        let body = self.send(request).await?;
+        let (_, body) = self.send(request).await?;
         let values = serde_json::Deserializer::from_slice(&body).into_iter();
         values.collect::<std::result::Result<_, _>>().map_err(|error| self.unreadable(error))
     }
@@ -147,8 +154,8 @@ impl Http {
         response.chunk().await.map_err(|error| self.failed(error))
     }
 
-    /// Makes a call, with retries where that is safe, and returns the body of the response.
-    async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>> {
+    /// Makes a call, with retries where that is safe, and returns the headers and the body of the response.
+    async fn send(&self, request: RequestBuilder) -> Result<(HeaderMap, Vec<u8>)> {
         // This crate builds paths and bodies; only the credential can be invalid in a header.
         let request = request.build().map_err(|_| Error::Credential)?;
         let call = if request.method() == Method::GET { Call::Repeatable } else { Call::Once };
@@ -159,9 +166,17 @@ impl Http {
             let status = response.status();
             let headers = response.headers().clone();
             let body = self.read(response).await?;
-            if status.is_success() { Ok(body) } else { Err(self.refused(status, &headers, &body)) }
+            if status.is_success() { Ok((headers, body)) } else { Err(self.refused(status, &headers, &body)) }
         })
         .await
+    }
+
+    /// The id after which the next page of a list starts, from the `Link` header (RFC 8288).
+    fn next_in(&self, headers: &HeaderMap) -> Option<String> {
+        let (target, relation) = headers.get(LINK)?.to_str().ok()?.strip_prefix('<')?.split_once('>')?;
+        let next = self.base.join(target).ok().filter(|_| relation.contains("rel=\"next\""))?;
+        let after = next.query_pairs().find(|(name, _)| name == "after");
+        after.map(|(_, id)| id.into_owned())
     }
 
     /// The error of a call that the service refused. A path that it does not have is one of another service of ours.

@@ -152,6 +152,33 @@ async fn authenticates_the_exchange_of_a_key() {
 }
 
 #[tokio::test]
+async fn a_page_of_users_says_where_the_next_one_starts() {
+    let alice = json!({
+        "username": "alice", "email": "alice@example.com", "created": "2026-01-01T00:00:00Z", "valid": true,
+        "_id": "0102030405060708090a0b0c", "disabled": true,
+    });
+    let link = |value| CannedResponse::new(200, &json!([alice])).with("link", value);
+    let mut stub = Stub::start(vec![
+        link("<?search=a%26b&after=alice>; rel=\"next\""),
+        link("<?after=alice>; rel=\"prev\""),
+        link("<?after=NO%20NAME>; rel=\"next\""),
+    ])
+    .await;
+    let page = stub.client.users(&credential(), "a&b", None).await.unwrap();
+    assert_eq!((page.users[0].user.email.as_str(), page.users[0].disabled), ("alice@example.com", true));
+    let seen = stub.saw();
+    assert_eq!((&seen.line[..], &seen.authorization[..]), ("GET /api/v2/users?search=a%26b", "Bearer t0k3n"));
+    let next = page.next.unwrap();
+    assert_eq!(next.as_str(), "alice");
+    assert!(stub.client.users(&credential(), "", Some(&next)).await.unwrap().next.is_none());
+    assert_eq!(stub.saw().line, "GET /api/v2/users?after=alice");
+    let error = stub.client.users(&credential(), "", None).await.unwrap_err();
+    assert!(matches!(error, Error::Unreadable { .. }), "{error:?}");
+    // An empty query is as good as none.
+    assert_eq!(stub.saw().line.trim_end_matches('?'), "GET /api/v2/users");
+}
+
+#[tokio::test]
 async fn escapes_names_in_paths() {
     let mut stub = Stub::start(vec![CannedResponse::new(204, &Value::Null)]).await;
     stub.client.delete_access_key(&credential(), &"my-app".parse().unwrap(), "default key/..?").await.unwrap();
