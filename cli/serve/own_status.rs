@@ -10,8 +10,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use account::Account;
 use console::{
-    AuditTail, Check, Count, FunctionRanking, NetworkTrial, NetworksStatus, NewNetwork, ServerStatus, StatusSource,
-    TrialCheck,
+    AuditTail, Check, Count, FunctionRanking, NetworkTrial, NetworksStatus, NewNetwork, OwnerUse, ServerStatus,
+    StatusSource, TrialCheck,
 };
 use futures::future::BoxFuture;
 use handler::uplink::Runs;
@@ -59,6 +59,10 @@ impl StatusSource for OwnStatus {
             let Figures { services, queues, applications, functions } = figures;
             ServerStatus { checks, services, owners, queues, applications, functions, ranking, audit }
         })
+    }
+
+    fn usage<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, Result<Vec<OwnerUse>, String>> {
+        Box::pin(self.owners(owner))
     }
 
     fn networks(&self) -> BoxFuture<'_, NetworksStatus> {

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use api::{discovery::Announcement, rest::account::Application};
-use client::{handler::HandlerClient, history::ChartClient, webhooks::WebhookClient};
+use api::{
+    discovery::Announcement,
+    rest::account::{Application, UserDetails},
+};
+use client::{account::UserPage, handler::HandlerClient, history::ChartClient, webhooks::WebhookClient};
 use tokio::time::timeout;
-use types::{AppId, Credential, Kind, Kinded, Scope, ServiceName};
+use types::{AppId, Credential, Kind, Kinded, Scope, ServiceName, UserId, Username};
 
 use crate::{Console, Error, Result, session::Session};
 
@@ -23,6 +26,16 @@ impl Console {
     /// The user's applications, by id.
     pub(crate) async fn applications(&self, session: &Session) -> Result<Vec<Application>> {
         self.account.applications(&session.credential()).await.map_err(Error::of_account)
+    }
+
+    /// A page of all users, for operators. The account service decides itself who is one.
+    pub(crate) async fn users(&self, session: &Session, search: &str, after: Option<&Username>) -> Result<UserPage> {
+        self.account.users(&session.credential(), search, after).await.map_err(Error::of_account)
+    }
+
+    /// A user with their applications and gateways, for operators.
+    pub(crate) async fn user(&self, session: &Session, user_id: &UserId) -> Result<UserDetails> {
+        self.account.user(&session.credential(), user_id).await.map_err(Error::of_account)
     }
 
     /// Asks the account service whether the session has ended there, as when the user was disabled.

@@ -46,6 +46,8 @@ impl Console {
             .merge(in_applications())
             // No method tells others that these pages are there.
             .route("/console/operator", get(operator::show).fallback(not_found))
+            .route("/console/operator/users", get(operator::users::list).fallback(not_found))
+            .route("/console/operator/users/{user_id}", get(operator::user::show).fallback(not_found))
             .route("/console/bridges", get(bridges::show).fallback(not_found))
             .route("/console/{*path}", any(not_found));
         let trial = get(bridges::new::show).post(bridges::new::submit).fallback(not_found);

@@ -19,6 +19,9 @@ pub trait StatusSource: Send + Sync {
     /// Returns the state at this moment. Of the owners, it has those that use most, or only the one that is named.
     fn status<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, ServerStatus>;
 
+    /// Returns the use of each budget by the owner that is named, such as `user alice`; or the reason why it is not known.
+    fn usage<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, Result<Vec<OwnerUse>, String>>;
+
     /// Returns the state of each network at this moment.
     fn networks(&self) -> BoxFuture<'_, NetworksStatus>;
 

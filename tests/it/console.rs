@@ -17,6 +17,7 @@ mod message_pages;
 mod messages;
 pub(crate) mod operator;
 mod share;
+mod users;
 mod visitor;
 mod webhook_changes;
 mod webhooks;

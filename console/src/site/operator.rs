@@ -4,6 +4,8 @@
 mod entry;
 mod ranking;
 mod usage;
+pub(super) mod user;
+pub(super) mod users;
 
 use std::{collections::BTreeSet, mem, time::Duration};
 

@@ -269,6 +269,18 @@ async fn operate(name: &'static str, look: Look) {
     browser.submit("main form", &[("owner", "nobody")], "main form button", "Operator").await;
     wait_for_text(&browser, "p", "is no owner").await;
     browser.look("console-operator-nobody").await;
+    browser.click("main a[href='/console/operator/users']").await;
+    browser.wait_for("Users").await;
+    wait_for_text(&browser, "td", "bobby@example.com").await;
+    browser.look("console-users").await;
+    browser.submit("main form", &[("search", "nobody")], "main form button", "Users").await;
+    wait_for_text(&browser, "p", "has “nobody”").await;
+    browser.look("console-users-nobody").await;
+    browser.submit("main form", &[("search", "bobby@")], "main form button", "Users").await;
+    wait_for_text(&browser, "td", "bobby@example.com").await;
+    browser.click("main td a").await;
+    browser.wait_for("bobby").await;
+    browser.look("console-user").await;
 }
 
 /// The main way: a message failed, its functions are mended, and it is decoded.

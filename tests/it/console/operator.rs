@@ -39,6 +39,10 @@ impl StatusSource for Fake {
         Box::pin(async move { self.now(owner) })
     }
 
+    fn usage<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, Result<Vec<OwnerUse>, String>> {
+        Box::pin(async move { self.now(owner).owners })
+    }
+
     fn networks(&self) -> BoxFuture<'_, NetworksStatus> {
         Box::pin(async { self.networks.clone() })
     }
