@@ -136,9 +136,21 @@ impl Group<'_> {
 
     /// The rows among which those of a device are.
     pub(crate) fn device(&self, dev_id: &str) -> ParquetResult<Selection> {
+        // Statistics are smaller than the filter.
+        let rows = self.device_by_statistics(dev_id)?;
+        if rows.is_empty() {
+            return Ok(rows);
+        }
+        let filter = Sbbf::read_from_column_chunk(self.column(Column::DevId), &**self.chunks)?;
+        Ok(if filter.is_some_and(|filter| !filter.check(dev_id)) { Selection::default() } else { rows })
+    }
+
+    fn device_by_statistics(&self, dev_id: &str) -> ParquetResult<Selection> {
         let column = self.column(Column::DevId);
-        let filter = Sbbf::read_from_column_chunk(column, &**self.chunks)?;
-        if filter.is_some_and(|filter| !filter.check(dev_id)) {
+        if let Some(Statistics::ByteArray(statistics)) = column.statistics()
+            && (statistics.min_opt().is_some_and(|min| min.data() > dev_id.as_bytes())
+                || statistics.max_opt().is_some_and(|max| max.data() < dev_id.as_bytes()))
+        {
             return Ok(Selection::default());
         }
         let (Some(pages), Some(locations)) = (self.device_pages()?, self.locations(column)?) else {
