@@ -71,10 +71,14 @@ fn search_group(group: Group<'_>, filter: &Filter, best: &Shared<'_>) -> Parquet
         return Ok(());
     }
     let rows = select(group, filter)?;
-    // Ids are read first where they exclude rows, because the text of a row costs more.
+    // Ids are read before texts where they exclude rows, because a text costs more.
+    let has_text = filter.query.field.is_some() || filter.text().is_some();
     let all_ids = recorded.is_some_and(|(first, last)| filter.covers(first, last) && best.has_room());
-    let rows =
-        if all_ids { rows } else { Selection::of(ids(group, &rows, filter, best)?.into_iter().map(|(_, row)| row)) };
+    let rows = if all_ids || !has_text {
+        rows
+    } else {
+        Selection::of(ids(group, &rows, filter, best)?.into_iter().map(|(_, row)| row))
+    };
     let rows = select_by_text(group, rows, filter)?;
     let mut ids = ids(group, &rows, filter, best)?;
     best.truncate(&mut ids);
