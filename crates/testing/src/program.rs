@@ -14,7 +14,7 @@ mod watchdog;
 pub use self::{
     kafka::KafkaMock,
     mosquitto::Mosquitto,
-    object_server::ObjectServer,
+    object_server::{ObjectServer, RangeAnswer},
     packages::{Node, Python},
     postgres::Postgres,
     rabbitmq::{RABBITMQ_MESSAGE_BYTES_MAX, RabbitMq},
