@@ -6,11 +6,12 @@ mod connect;
 pub(crate) mod ledger;
 pub(crate) mod listing;
 pub(crate) mod looks;
+mod ranges;
 
 use std::{
     fs::{self, File, TryLockError},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
 };
 
 use futures::{TryStreamExt, future};
@@ -33,9 +34,6 @@ use crate::{
 /// Directory of copies of others' objects, below that of history.
 pub(crate) const CACHE: &str = "bucket/cache";
 
-/// What the key of the copy of an object's end has beside that of the object.
-const END: &str = ".end";
-
 /// A bucket that handlers share. All methods wait: they are not for async code.
 #[derive(Debug)]
 pub(crate) struct Bucket {
@@ -48,6 +46,8 @@ pub(crate) struct Bucket {
     root: PathBuf,
     cache: Cache,
     looks: Looks,
+    /// Set once the server has answered with a whole object where a range was asked for.
+    lacks_ranges: AtomicBool,
     runtime: Handle,
     closed: watch::Sender<bool>,
     /// Held while this process brings the bucket up to date.
@@ -78,6 +78,7 @@ impl Bucket {
             root: root.to_owned(),
             cache,
             looks: Looks::default(),
+            lacks_ranges: AtomicBool::new(false),
             runtime,
             closed: watch::Sender::new(false),
             changing: Mutex::default(),
@@ -189,24 +190,20 @@ impl Bucket {
         }
         let key = self.key(&object.key);
         let content = self.wait("read a file", async { self.store.get(&key?).await?.bytes().await })?;
+        if content.len() as u64 != object.bytes {
+            // No handler changes a file: somebody else did, after it was listed.
+            if let Some(app_id) = object.app_id() {
+                self.look_again(app_id);
+            }
+            let why = format!("it has {} bytes, where the list of the bucket says {}", content.len(), object.bytes);
+            return Err(Error::damaged(&self.url_of(object), why));
+        }
         self.cache.add(object, &content)
     }
 
-    /// The last bytes of an object, at most this many, of which a copy is kept, too.
-    pub(crate) fn fetch_end(&self, object: &Object, bytes_max: u64) -> Result<Vec<u8>, Error> {
-        let end = Object { key: format!("{}{END}", object.key), bytes: bytes_max.min(object.bytes) };
-        if let Some(path) = self.cache.get(&end) {
-            return fs::read(&path).map_err(Error::file("read", &path));
-        }
-        let (key, range) = (self.key(&object.key), object.bytes - end.bytes..object.bytes);
-        let content = self.wait("read a file", async { self.store.get_range(&key?, range).await })?;
-        self.cache.add(&end, &content)?;
-        Ok(content.into())
-    }
-
-    /// Forgets the copies of an object, which may be damaged.
+    /// Forgets the copies of an object and of its parts, which may be damaged.
     pub(crate) fn forget(&self, object: &Object) -> Result<(), Error> {
-        self.cache.remove(&format!("{}{END}", object.key))?;
+        self.cache.remove_parts(object)?;
         self.cache.remove(&object.key)
     }
 
@@ -218,7 +215,7 @@ impl Bucket {
     /// Deletes copies of what is not there any more.
     pub(crate) fn forget_all_but(&self, listing: &Listing) -> Result<(), Error> {
         let keys: std::collections::HashSet<_> = listing.objects.iter().map(|object| object.key.as_str()).collect();
-        self.cache.retain(|key| keys.contains(key.strip_suffix(END).unwrap_or(key)))
+        self.cache.retain(|key| keys.contains(key))
     }
 
     /// Returns the URL of an object, for people.
@@ -256,7 +253,7 @@ impl Bucket {
         let mut listing = Listing::default();
         for object in found {
             if let Some(key) = self.below(&object.location) {
-                listing.add(key, object.size);
+                listing.add(key, object.size, object.e_tag.clone());
             }
         }
         listing

@@ -8,7 +8,6 @@ mod turns;
 use std::{
     collections::HashSet,
     mem,
-    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -105,7 +104,7 @@ impl Reader {
     }
 
     fn attempt(&self, query: &Query, limit: usize, is_stopped: &AtomicBool) -> Result<Page, Error> {
-        let mut objects = Objects::look(self.bucket.as_deref(), query.app_id.as_str())?;
+        let mut objects = Objects::look(self.bucket.as_ref(), query.app_id.as_str())?;
         let removed = mem::take(&mut objects.removed);
         let filter = Filter::new(query.clone(), self.disk.removals()?.with(removed));
         let Sources { sources, mut foreign } = Sources::list(&self.disk, &filter, &objects)?;
@@ -171,11 +170,11 @@ fn search(
     (filter, best): (&Filter, &Shared<'_>),
     skip: &dyn Fn(Skipped),
 ) -> Result<(), Error> {
-    let search_path = |path: &Path| SealedFile::read(path, |file| search_file::search(file, filter, best));
+    let read = |file: &SealedFile| search_file::search(file, filter, best);
     let result = match source {
         Source::Segment(segment, ..) => search_tail::search(segment, (filter, best), skip),
-        Source::File(file) => search_path(&file.path),
-        Source::Object(_, object) => objects.read(object, filter, search_path),
+        Source::File(file) => SealedFile::read(&file.path, read),
+        Source::Object(_, object) => objects.read(object, filter, read),
     };
     result.or_else(|error| Skipped::of(error).map(skip))
 }

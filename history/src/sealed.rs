@@ -4,6 +4,7 @@ pub(crate) mod chunk;
 pub(crate) mod column;
 pub(crate) mod file;
 pub(crate) mod name;
+pub(crate) mod parts;
 pub(crate) mod replaced;
 pub(crate) mod rows;
 mod schema;

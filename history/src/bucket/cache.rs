@@ -1,11 +1,15 @@
-//! Copies of objects on this disk, of which those that were used last are kept.
+//! Copies of objects, and of parts of them, on this disk, of which those that were used last are kept.
 
 use std::{
-    collections::HashMap,
-    fs,
+    collections::BTreeMap,
+    fs::{self, File},
+    ops::Range,
+    os::unix::fs::FileExt,
     path::PathBuf,
     sync::{Mutex, MutexGuard, PoisonError},
 };
+
+use bytes::Bytes;
 
 use super::listing::Object;
 use crate::{
@@ -16,8 +20,10 @@ use crate::{
 
 /// Stands for the slash of a key in the name of its copy, which no id can have.
 const SLASH: &str = ",";
+/// Stands between the key of an object and what says which part of it is copied.
+const PART: &str = ".part-";
 
-/// Copies of objects on this disk.
+/// Copies of objects, and of parts of them, on this disk.
 #[derive(Debug)]
 pub(super) struct Cache {
     dir: PathBuf,
@@ -28,7 +34,7 @@ pub(super) struct Cache {
 #[derive(Debug, Default)]
 struct Held {
     /// The length of each copy, and when it was used, in uses of all.
-    files: HashMap<String, (u64, u64)>,
+    files: BTreeMap<String, (u64, u64)>,
     bytes: u64,
     uses: u64,
 }
@@ -62,9 +68,40 @@ impl Cache {
         }
     }
 
-    /// Keeps a copy, in place of those that were not used for the longest time.
+    /// Keeps the copy of an object, instead of those of its parts.
     pub(super) fn add(&self, object: &Object, content: &[u8]) -> Result<PathBuf, Error> {
-        let path = self.path(&object.key);
+        self.remove_parts(object)?;
+        self.write(&object.key, content)
+    }
+
+    /// What a range of an object has, if there is a copy.
+    pub(super) fn part(&self, object: &Object, range: &Range<u64>) -> Option<Bytes> {
+        let (key, start) = self.held().part(&part_prefix(object), range)?;
+        let mut part = vec![0; usize::try_from(range.end - range.start).ok()?];
+        let read = File::open(self.path(&key)).and_then(|file| file.read_exact_at(&mut part, range.start - start));
+        if read.is_err() {
+            // Another process has deleted it, or a power cut has left it incomplete: it is fetched again.
+            _ = self.remove(&key);
+            return None;
+        }
+        Some(part.into())
+    }
+
+    /// Keeps the copy of a part of an object.
+    pub(super) fn add_part(&self, object: &Object, range: &Range<u64>, content: &[u8]) -> Result<(), Error> {
+        self.write(&format!("{}{}-{}", part_prefix(object), range.start, range.end), content).map(drop)
+    }
+
+    /// Deletes the copies of parts of an object.
+    pub(super) fn remove_parts(&self, object: &Object) -> Result<(), Error> {
+        let prefix = format!("{}{PART}", object.key);
+        let keys: Vec<_> = self.held().below(&prefix).map(|(key, _)| key.clone()).collect();
+        keys.iter().try_for_each(|key| self.remove(key))
+    }
+
+    /// Writes a copy, in place of those that were not used for the longest time.
+    fn write(&self, key: &str, content: &[u8]) -> Result<PathBuf, Error> {
+        let path = self.path(key);
         let uses = {
             let mut held = self.held();
             held.uses += 1;
@@ -78,18 +115,19 @@ impl Cache {
             _ = remove(&unfinished);
         }
         named?;
-        self.held().add(object.key.clone(), content.len() as u64);
-        self.make_room(Some(&object.key))?;
+        self.held().add(key.to_owned(), content.len() as u64);
+        self.make_room(Some(key))?;
         Ok(path)
     }
 
     /// Deletes the copies of what is not in the bucket any more.
     pub(super) fn retain(&self, is_there: impl Fn(&str) -> bool) -> Result<(), Error> {
-        let gone: Vec<_> = self.held().files.keys().filter(|key| !is_there(key)).cloned().collect();
+        let is_gone = |key: &&String| !is_there(key.rsplit_once(PART).map_or(key.as_str(), |(object, _)| object));
+        let gone: Vec<_> = self.held().files.keys().filter(is_gone).cloned().collect();
         gone.iter().try_for_each(|key| self.remove(key))
     }
 
-    /// Deletes the copy of one object.
+    /// Deletes one copy.
     pub(super) fn remove(&self, key: &str) -> Result<(), Error> {
         self.held().forget(key);
         remove(&self.path(key))
@@ -112,7 +150,29 @@ impl Cache {
     }
 }
 
+/// The start of the keys of parts of an object with this content.
+fn part_prefix(object: &Object) -> String {
+    let version = object.e_tag.as_deref().map_or(0, |e_tag| crc32fast::hash(e_tag.as_bytes()));
+    format!("{}{PART}{version:08x}-", object.key)
+}
+
 impl Held {
+    /// The key of a part that has the range, which counts as used now, and the position of the part.
+    fn part(&mut self, prefix: &str, range: &Range<u64>) -> Option<(String, u64)> {
+        let found = self.below(prefix).find_map(|(key, part)| {
+            let (start, end) = part.split_once('-')?;
+            let (start, end) = (start.parse::<u64>().ok()?, end.parse::<u64>().ok()?);
+            (start <= range.start && range.end <= end).then(|| (key.clone(), start))
+        })?;
+        self.touch(&found.0);
+        Some(found)
+    }
+
+    /// The keys that begin so, with the rest of each.
+    fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a String, &'a str)> {
+        self.files.range(prefix.to_owned()..).map_while(move |(key, _)| Some((key, key.strip_prefix(prefix)?)))
+    }
+
     fn add(&mut self, key: String, bytes: u64) {
         self.forget(&key);
         self.uses += 1;
@@ -145,7 +205,33 @@ mod tests {
     use super::*;
 
     fn object(name: &str) -> Object {
-        Object { key: format!("handler=h/app=a/day=d/{name}"), bytes: 10 }
+        Object { key: format!("handler=h/app=a/day=d/{name}"), bytes: 10, e_tag: None }
+    }
+
+    #[test]
+    fn parts_are_found_by_what_they_have_of_which_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(dir.path().to_owned(), 25).unwrap();
+        let one = object("1");
+        let other = Object { e_tag: Some("\"other\"".to_owned()), ..one.clone() };
+        cache.add_part(&one, &(4..9), b"45678").unwrap();
+        assert_eq!(cache.part(&one, &(5..7)).unwrap(), "56");
+        assert_eq!(cache.part(&one, &(4..9)).unwrap(), "45678");
+        for (object, range) in [(&one, 3..5), (&one, 8..10), (&other, 5..7), (&object("11"), 5..7)] {
+            assert_eq!(cache.part(object, &range), None, "{range:?}");
+        }
+        // Another process finds it, and one that is incomplete is none.
+        let again = Cache::open(dir.path().to_owned(), 25).unwrap();
+        assert_eq!(again.part(&one, &(5..7)).unwrap(), "56");
+        fs::write(list(dir.path()).unwrap().remove(0), "4").unwrap();
+        assert_eq!(again.part(&one, &(5..7)), None);
+
+        cache.add_part(&one, &(0..9), b"012345678").unwrap();
+        cache.retain(|key| key == one.key).unwrap();
+        assert_eq!(cache.part(&one, &(0..1)).unwrap(), "0");
+        // The whole has all parts.
+        cache.add(&one, b"0123456789").unwrap();
+        assert_eq!((cache.part(&one, &(0..1)), list(dir.path()).unwrap().len()), (None, 1));
     }
 
     #[test]

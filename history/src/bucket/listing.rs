@@ -16,6 +16,8 @@ pub(crate) struct Object {
     pub(crate) key: String,
     /// Its length.
     pub(crate) bytes: u64,
+    /// The tag of its content, if the server has one.
+    pub(crate) e_tag: Option<String>,
 }
 
 /// Content of a bucket, or of a part of it.
@@ -27,9 +29,9 @@ pub(crate) struct Listing {
 
 impl Listing {
     /// Takes note of what a key stands for. Those that are not ours are left out.
-    pub(super) fn add(&mut self, key: &str, bytes: u64) {
+    pub(super) fn add(&mut self, key: &str, bytes: u64, e_tag: Option<String>) {
         if key.starts_with(HANDLER) && FileName::parse(Path::new(key)).is_some() {
-            self.objects.push(Object { key: key.to_owned(), bytes });
+            self.objects.push(Object { key: key.to_owned(), bytes, e_tag });
         } else if let Some(removed) = parse_removal(key) {
             self.removed.push(removed);
         }
@@ -95,7 +97,7 @@ mod tests {
             "notes.txt",
             &removal_key(&removed),
         ] {
-            listing.add(key, 7);
+            listing.add(key, 7, None);
         }
         assert_eq!(listing.removed, [removed]);
         assert_eq!(listing.files_of("h"), BTreeMap::from([("app=a/day=2026-01-01/5-17-0-1.parquet", 7)]));

@@ -1,10 +1,16 @@
 //! Files of the bucket, as one query sees them: once it cannot be reached, only copies are read.
 
 use std::{
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    ops::Range,
+    path::Path,
+    slice,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
+use parquet::errors::Result as ParquetResult;
 use server::status::ErrorChain;
 
 use crate::{
@@ -16,33 +22,37 @@ use crate::{
     },
     directory::removed::Removal,
     query::Filter,
-    sealed::{chunk::Chunks, file::SealedFile, search},
+    sealed::{
+        file::SealedFile,
+        parts::{Failure, Fetch, Parts},
+        search,
+    },
 };
 
-/// Length of an object, in bytes, from which its end is read first.
+/// Length of an object, in bytes, from which parts of it are read rather than all.
 const LARGE_BYTES: u64 = 1 << 20;
-/// Length of the end of an object that has its statistics and filters, in bytes.
+/// Length of the end of an object, in bytes, that says where all else is.
 const END_BYTES: u64 = 256 << 10;
 
 /// Files of the bucket, as one query sees them.
 #[derive(Default)]
 pub(super) struct Objects<'a> {
     /// None if there is no bucket.
-    bucket: Option<&'a Bucket>,
+    bucket: Option<&'a Arc<Bucket>>,
     pub(super) listed: Vec<Object>,
     /// Removals by others.
     pub(super) removed: Vec<Removal>,
     /// Set if the bucket cannot be listed.
     pub(super) skipped: Option<Skipped>,
-    is_away: AtomicBool,
+    is_away: Arc<AtomicBool>,
 }
 
 impl<'a> Objects<'a> {
     /// Lists the objects of an application.
-    pub(super) fn look(bucket: Option<&'a Bucket>, app_id: &str) -> Result<Self, Error> {
+    pub(super) fn look(bucket: Option<&'a Arc<Bucket>>, app_id: &str) -> Result<Self, Error> {
         let Some(bucket) = bucket else { return Ok(Self::default()) };
         let Look { listing: Listing { objects: listed, removed }, skipped } = bucket.look(app_id)?;
-        let is_away = AtomicBool::new(skipped.is_some());
+        let is_away = Arc::new(AtomicBool::new(skipped.is_some()));
         Ok(Self { bucket: Some(bucket), listed, removed, skipped, is_away })
     }
 
@@ -51,34 +61,64 @@ impl<'a> Objects<'a> {
         self.bucket.is_some_and(|bucket| bucket.is_here(object))
     }
 
-    /// Reads a copy of an object, unless its end shows that it has no wanted record. If there is no copy now, it counts
-    /// as damaged; a copy that is damaged is not kept.
+    /// Reads an object: of a large one the parts that are needed, or a copy. What cannot be fetched now counts as
+    /// damaged; a copy that is damaged is not kept.
     pub(super) fn read(
         &self,
         object: &Object,
         filter: &Filter,
-        read: impl FnOnce(&Path) -> Result<(), Error>,
+        read: impl Fn(&SealedFile) -> Result<ParquetResult<()>, Error>,
     ) -> Result<(), Error> {
         let Some(bucket) = self.bucket else { return Ok(()) };
-        let url: PathBuf = bucket.url_of(object);
-        if self.is_away.load(Ordering::Relaxed) && !bucket.has_copy(object) {
-            return Err(Error::damaged(&url, "the bucket cannot be reached now"));
-        }
-        if is_excluded(bucket, object, filter) {
-            return Ok(());
-        }
-        let path = match bucket.fetch(object) {
-            Ok(path) => path,
-            Err(error) if error.is_gone() || matches!(error, Error::Stopped | Error::Damaged { .. }) => {
-                return Err(error);
-            }
-            // There may also be no room for a copy.
-            Err(error) => {
-                self.is_away.store(matches!(error, Error::Bucket { .. }), Ordering::Relaxed);
-                return Err(Error::damaged(&url, ErrorChain(&error).to_string()));
-            }
+        let is_large = object.bytes >= LARGE_BYTES && bucket.has_ranges() && !bucket.has_copy(object);
+        let parts =
+            if is_large && search::is_selective(filter) { self.read_parts(bucket, object, &read) } else { None };
+        parts.unwrap_or_else(|| self.read_copy(bucket, object, &read))
+    }
+
+    /// Reads parts of an object. None if its whole is needed.
+    fn read_parts(
+        &self,
+        bucket: &Arc<Bucket>,
+        object: &Object,
+        read: impl Fn(&SealedFile) -> Result<ParquetResult<()>, Error>,
+    ) -> Option<Result<(), Error>> {
+        let parts = Arc::new(Parts::new(object.bytes, self.fetch(bucket, object)));
+        let end = object.bytes.saturating_sub(END_BYTES)..object.bytes;
+        // Without its end, nothing is read, and the parts say why.
+        let result = match parts.need(slice::from_ref(&end)) {
+            Ok(()) => SealedFile::read_parts(&bucket.url_of(object), &parts, read),
+            Err(_) => Ok(()),
         };
-        match read(&path) {
+        match (parts.failure(), result) {
+            (Some(Failure::Whole), _) => None,
+            (Some(Failure::Fetch(error)), _) => Some(Err(error)),
+            (None, Err(error @ Error::Damaged { .. })) => Some(bucket.forget(object).and(Err(error))),
+            (None, result) => Some(result),
+        }
+    }
+
+    fn fetch(&self, bucket: &Arc<Bucket>, object: &Object) -> Fetch {
+        let (bucket, object, is_away) = (Arc::clone(bucket), object.clone(), Arc::clone(&self.is_away));
+        Box::new(move |ranges: &[Range<u64>]| {
+            let fetched = bucket.fetch_ranges(&object, ranges, is_away.load(Ordering::Relaxed));
+            fetched.map_err(|error| not_fetched(error, &bucket.url_of(&object), &is_away))
+        })
+    }
+
+    /// Reads a copy of an object.
+    fn read_copy(
+        &self,
+        bucket: &Bucket,
+        object: &Object,
+        read: impl Fn(&SealedFile) -> Result<ParquetResult<()>, Error>,
+    ) -> Result<(), Error> {
+        if self.is_away.load(Ordering::Relaxed) && !bucket.has_copy(object) {
+            return Err(bucket.away(object));
+        }
+        let url = bucket.url_of(object);
+        let path = bucket.fetch(object).map_err(|error| not_fetched(error, &url, &self.is_away))?;
+        match SealedFile::read(&path, read) {
             Err(Error::Damaged { source, .. }) => {
                 bucket.forget(object)?;
                 Err(Error::damaged(&url, source))
@@ -88,14 +128,12 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// Returns true if the end of a large object excludes all of its records. What fails here fails again, with a reason,
-/// when the object is read as a whole.
-fn is_excluded(bucket: &Bucket, object: &Object, filter: &Filter) -> bool {
-    if object.bytes < LARGE_BYTES || !search::is_narrow(filter) || bucket.has_copy(object) {
-        return false;
+/// The error of an object that cannot be fetched: it counts as damaged, unless it is gone or nobody waits.
+fn not_fetched(error: Error, url: &Path, is_away: &AtomicBool) -> Error {
+    if error.is_gone() || matches!(error, Error::Stopped | Error::Damaged { .. }) {
+        return error;
     }
-    let Ok(end) = bucket.fetch_end(object, END_BYTES) else { return false };
-    let end = Chunks::end(end.into(), object.bytes);
-    let may_have = SealedFile::read_end(&bucket.url_of(object), end, |file| search::may_have(file, filter));
-    may_have.is_ok_and(|may_have| !may_have)
+    // There may also be no room for a copy.
+    is_away.fetch_or(matches!(error, Error::Bucket { .. }), Ordering::Relaxed);
+    Error::damaged(url, ErrorChain(&error).to_string())
 }

@@ -1,8 +1,9 @@
-//! Reads parts of a file, or of its end, by several threads at once, none larger than the file.
+//! Reads pieces of a file that is here, or elsewhere, by several threads at once, none larger than the file.
 
 use std::{
     fs::File,
     io::{self, BufReader, Read},
+    ops::Range,
     os::unix::fs::FileExt,
     sync::Arc,
 };
@@ -12,6 +13,8 @@ use parquet::{
     errors::Result,
     file::reader::{ChunkReader, Length},
 };
+
+use crate::sealed::parts::Parts;
 
 /// A file of which parts are read without a position of its own, unlike those of `File`.
 #[derive(Clone, Debug)]
@@ -30,8 +33,7 @@ pub struct Following {
 #[derive(Clone, Debug)]
 enum Source {
     File(Arc<File>),
-    /// What a file has from this position on.
-    End(u64, Bytes),
+    Parts(Arc<Parts>),
 }
 
 impl Chunks {
@@ -41,9 +43,24 @@ impl Chunks {
         Ok(Self { source: Source::File(Arc::new(file)), bytes })
     }
 
-    /// The parts of the end of a file of this length. Others cannot be read.
-    pub(crate) fn end(end: Bytes, bytes: u64) -> Self {
-        Self { source: Source::End(bytes.saturating_sub(end.len() as u64), end), bytes }
+    /// The parts of a file that is elsewhere.
+    pub(crate) fn elsewhere(parts: Arc<Parts>) -> Self {
+        Self { bytes: parts.bytes(), source: Source::Parts(parts) }
+    }
+
+    /// Fetches these ranges, which are about to be read, if the file is elsewhere.
+    pub(super) fn need(&self, ranges: impl FnOnce() -> Result<Vec<Range<u64>>>) -> Result<()> {
+        match &self.source {
+            Source::File(_) => Ok(()),
+            Source::Parts(parts) => Ok(parts.need(&ranges()?)?),
+        }
+    }
+
+    /// Gives up what was fetched, but not the end of the file.
+    pub(super) fn release(&self) {
+        if let Source::Parts(parts) = &self.source {
+            parts.release();
+        }
     }
 
     fn following(&self, start: u64) -> Following {
@@ -69,6 +86,9 @@ impl ChunkReader for Chunks {
         if length as u64 > self.bytes {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
+        if let Source::Parts(parts) = &self.source {
+            return Ok(parts.read(start..start.saturating_add(length as u64))?);
+        }
         let mut bytes = vec![0; length];
         self.following(start).read_exact(&mut bytes)?;
         Ok(bytes.into())
@@ -87,10 +107,11 @@ impl Source {
     fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
         match self {
             Self::File(file) => file.read_at(buffer, position),
-            Self::End(start, end) => {
-                let offset = position.checked_sub(*start).and_then(|offset| usize::try_from(offset).ok());
-                let rest = offset.and_then(|offset| end.get(offset..));
-                rest.ok_or(io::ErrorKind::UnexpectedEof)?.read(buffer)
+            Self::Parts(parts) => {
+                let end = position.saturating_add(buffer.len() as u64).min(parts.bytes());
+                let part = parts.read(position.min(end)..end)?;
+                let mut rest = &part[..];
+                rest.read(buffer)
             }
         }
     }
@@ -101,15 +122,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_the_end_of_a_file_only_that_is_read() {
-        let end = Chunks::end(Bytes::from_static(b"end"), 10);
-        assert_eq!(end.get_bytes(7, 3).unwrap(), "end");
-        assert_eq!(end.get_bytes(8, 1).unwrap(), "n");
-        for (start, length) in [(6, 2), (0, 1), (8, 3), (10, 1), (7, usize::MAX)] {
-            assert!(end.get_bytes(start, length).is_err(), "{start} {length}");
+    fn of_a_file_elsewhere_only_what_it_has_is_read() {
+        let part = |range: &Range<u64>| Bytes::from(vec![7_u8; (range.end - range.start) as usize]);
+        let fetch = move |ranges: &[Range<u64>]| Ok(Some(ranges.iter().map(part).collect()));
+        let chunks = Chunks::elsewhere(Arc::new(Parts::new(10_000, Box::new(fetch))));
+        assert_eq!(chunks.get_bytes(9998, 2).unwrap(), [7, 7][..]);
+        for (start, length) in [(9998, 3), (10_000, 1), (u64::MAX, 1), (7, usize::MAX)] {
+            assert!(chunks.get_bytes(start, length).is_err(), "{start} {length}");
         }
-        let mut text = String::new();
-        end.get_read(8).unwrap().read_to_string(&mut text).unwrap();
-        assert_eq!(text, "nd");
+        let mut rest = Vec::new();
+        chunks.get_read(9997).unwrap().read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, [7; 3]);
     }
 }

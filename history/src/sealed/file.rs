@@ -31,6 +31,7 @@ use crate::{
     Error, Record, RecordId,
     sealed::{
         chunk::Chunks,
+        parts::Parts,
         schema::{self, Column},
         selection::Selection,
     },
@@ -75,13 +76,16 @@ impl SealedFile {
         Self::parse(path, Chunks::new(file).map_err(Error::file("read", path))?)
     }
 
-    /// Reads what is wanted of the end of a file, which has its statistics and filters, but no records.
-    pub(crate) fn read_end<T>(
+    /// Opens a file that is elsewhere, and reads what is wanted of it.
+    pub(crate) fn read_parts<T>(
         path: &Path,
-        end: Chunks,
-        read: impl FnOnce(&Self) -> ParquetResult<T>,
+        parts: &Arc<Parts>,
+        read: impl FnOnce(&Self) -> Result<ParquetResult<T>, Error>,
     ) -> Result<T, Error> {
-        guarded(path, || read(&Self::parse(path, end)?).map_err(|source| Error::damaged(path, source)))
+        guarded(path, || {
+            let file = Self::parse(path, Chunks::elsewhere(Arc::clone(parts)))?;
+            read(&file)?.map_err(|source| Error::damaged(path, source))
+        })
     }
 
     fn parse(path: &Path, chunks: Chunks) -> Result<Self, Error> {
@@ -100,6 +104,11 @@ impl SealedFile {
         let numbers = groups.flat_map(|group| [(group.total_byte_size(), 1), (group.num_rows(), size_of::<Record>())]);
         let bytes = numbers.map(|(count, each)| u64::try_from(count).unwrap_or(0).saturating_mul(each as u64));
         bytes.fold(0, u64::saturating_add)
+    }
+
+    /// Gives up what was fetched of a file that is elsewhere, but not its end.
+    pub(crate) fn release(&self) {
+        self.chunks.release();
     }
 
     /// Its row groups.
@@ -136,7 +145,7 @@ impl Group<'_> {
 
     /// The rows among which those of a device are.
     pub(crate) fn device(&self, dev_id: &str) -> ParquetResult<Selection> {
-        // Statistics are smaller than the filter.
+        // Statistics are near the end of the file, and smaller than the filter.
         let rows = self.device_by_statistics(dev_id)?;
         if rows.is_empty() {
             return Ok(rows);
@@ -182,6 +191,53 @@ impl Group<'_> {
     fn part(&self, range: Range<u64>) -> ParquetResult<bytes::Bytes> {
         let length = range.end.saturating_sub(range.start);
         self.chunks.get_bytes(range.start, length.try_into().unwrap_or(usize::MAX))
+    }
+
+    /// Fetches what columns have of these rows, if the file is elsewhere, because a request for each page takes long.
+    pub(crate) fn need(&self, columns: &[Column], rows: &Selection) -> ParquetResult<()> {
+        self.need_of(columns.iter().map(|column| self.column(*column)), rows)
+    }
+
+    /// The same for all columns.
+    pub(crate) fn need_all(&self, rows: &Selection) -> ParquetResult<()> {
+        self.need_of(self.metadata.columns(), rows)
+    }
+
+    fn need_of<'c>(
+        &self,
+        columns: impl IntoIterator<Item = &'c ColumnChunkMetaData>,
+        rows: &Selection,
+    ) -> ParquetResult<()> {
+        self.chunks.need(|| {
+            let mut ranges = Vec::new();
+            columns.into_iter().try_for_each(|column| self.add_pages(column, rows, &mut ranges))?;
+            Ok(ranges)
+        })
+    }
+
+    /// Adds where the pages of a column with these rows are, and its dictionary.
+    fn add_pages(
+        &self,
+        column: &ColumnChunkMetaData,
+        rows: &Selection,
+        ranges: &mut Vec<Range<u64>>,
+    ) -> ParquetResult<()> {
+        let (start, length) = column.byte_range();
+        let Some(pages) = self.locations(column)? else {
+            ranges.push(start..start.saturating_add(length));
+            return Ok(());
+        };
+        let position = |page: &PageLocation| u64::try_from(page.offset).unwrap_or(0);
+        let first_row = |page: &PageLocation| usize::try_from(page.first_row_index).unwrap_or(0);
+        // The dictionary is before the first page.
+        ranges.extend(pages.first().map(|first| start..position(first)).filter(|range| !range.is_empty()));
+        for (place, page) in pages.iter().enumerate() {
+            if rows.has_any(&(first_row(page)..pages.get(place + 1).map_or(self.rows, first_row))) {
+                let length = u64::try_from(page.compressed_page_size).unwrap_or(0);
+                ranges.push(position(page)..position(page).saturating_add(length));
+            }
+        }
+        Ok(())
     }
 
     /// Begins to read a column.

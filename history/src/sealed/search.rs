@@ -28,27 +28,23 @@ pub(crate) fn search(file: &SealedFile, filter: &Filter, best: &Shared<'_>) -> R
         if let Err(damaged) = search_group(group, filter, best) {
             return Ok(Err(damaged));
         }
+        file.release();
     }
     Ok(Ok(()))
 }
 
-/// Returns true if statistics or filters can exclude all rows of a file for a query.
-pub(crate) fn is_narrow(filter: &Filter) -> bool {
-    filter.query.dev_id.is_some() || matches!(filter.query.revisions, Revisions::CorrectionsOf(_))
-}
-
-/// False only if statistics or filters exclude all rows of a file. They are at its end.
-pub(crate) fn may_have(file: &SealedFile, filter: &Filter) -> ParquetResult<bool> {
-    for group in file.groups() {
-        if is_excluded(group, filter) {
-            continue;
-        }
-        let Some(dev_id) = &filter.query.dev_id else { return Ok(true) };
-        if !group.device(dev_id.as_str())?.is_empty() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+/// Returns true if a query may read only few columns or rows of a file. Others need pages of all columns.
+pub(crate) fn is_selective(filter: &Filter) -> bool {
+    let query = &filter.query;
+    query.dev_id.is_some()
+        || query.port.is_some()
+        || query.kind.is_some()
+        || query.failed_only
+        || query.text.is_some()
+        || query.field.is_some()
+        || query.version.is_some()
+        || query.revisions != Revisions::All
+        || filter.ids.start() == filter.ids.end()
 }
 
 /// Returns true if statistics exclude all rows.
@@ -129,6 +125,7 @@ fn select_int(group: Group<'_>, rows: Selection, column: Column, wanted: u32) ->
     if rows.is_empty() {
         return Ok(rows);
     }
+    group.need(&[column], &rows)?;
     let mut column = group.read::<Int32Type>(column)?;
     column.take(&rows)?;
     Ok(rows.filter(
@@ -145,6 +142,7 @@ fn select_bytes(
     if rows.is_empty() {
         return Ok(rows);
     }
+    group.need(&[column], &rows)?;
     let mut column = group.read::<ByteArrayType>(column)?;
     let mut selected = Selection::default();
     for part in rows.parts(PAGE_ROWS) {
@@ -174,8 +172,10 @@ fn select_by_text(group: Group<'_>, rows: Selection, filter: &Filter) -> Parquet
         rows = select_bytes(group, rows, Column::Result, may_match)?;
     }
     if let Some(text) = filter.text() {
+        let columns = [Column::Result, Column::Normalized, Column::Failure, Column::Logs, Column::Warnings];
+        group.need(&columns, &rows)?;
         let mut any: Vec<usize> = Vec::new();
-        for column in [Column::Result, Column::Normalized, Column::Failure, Column::Logs, Column::Warnings] {
+        for column in columns {
             any.extend(select_bytes(group, rows.clone(), column, |found| text.find(found).is_some())?.rows());
         }
         any.sort_unstable();
@@ -195,6 +195,7 @@ fn ids(
     if rows.is_empty() {
         return Ok(Vec::new());
     }
+    group.need(&[Column::Recorded, Column::Writer, Column::Number], rows)?;
     let (mut recorded, mut writer, mut number) = (
         group.read::<Int64Type>(Column::Recorded)?,
         group.read::<Int32Type>(Column::Writer)?,
@@ -214,6 +215,7 @@ fn insert(group: Group<'_>, rows: &Selection, filter: &Filter, best: &Shared<'_>
     if rows.is_empty() {
         return Ok(());
     }
+    group.need_all(rows)?;
     let mut all = Rows::open(group)?;
     for part in rows.parts(PAGE_ROWS) {
         all.take(&part, |view: crate::record::View<'_>| {
@@ -230,7 +232,75 @@ fn insert(group: Group<'_>, rows: &Selection, filter: &Filter, best: &Shared<'_>
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        ops::Range,
+        path::Path,
+        sync::{
+            Arc,
+            atomic::{AtomicBool, AtomicU64, Ordering},
+        },
+    };
+
+    use bytes::Bytes;
+
     use super::*;
+    use crate::{
+        Kind, NewRecord, Query,
+        directory::removed::Removals,
+        query::Best,
+        record::View,
+        sealed::{
+            parts::Parts,
+            write::{new_writer, write_groups},
+        },
+    };
+
+    /// A file of four row groups, each with 40 records of one device that cannot be compressed.
+    fn four_groups() -> Vec<u8> {
+        let app_id = "my-app".parse().unwrap();
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        };
+        let mut writer = new_writer(Vec::new(), 4, 160).unwrap();
+        for dev_id in ["a1", "b1", "c1", "d1"] {
+            let dev_id = dev_id.parse().unwrap();
+            let records = (0..40).map(|number| {
+                let payload: Vec<u8> = (0..20_000).map(|_| next()).collect();
+                let id = RecordId::new(5, 0, number);
+                let new = NewRecord::new(&app_id, &dev_id, &Kind::Uplink, id.recorded());
+                View::of_new(id, &NewRecord { payload: &payload, ..new }).to_record().unwrap()
+            });
+            let records: Vec<_> = records.collect();
+            write_groups(&mut writer, &records.iter().collect::<Vec<_>>()).unwrap();
+        }
+        writer.into_inner().unwrap()
+    }
+
+    #[test]
+    fn of_a_file_elsewhere_only_the_row_group_of_the_device_is_fetched() {
+        let content = Bytes::from(four_groups());
+        let (bytes, fetched) = (content.len() as u64, Arc::new(AtomicU64::new(0)));
+        let counted = Arc::clone(&fetched);
+        let fetch = move |ranges: &[Range<u64>]| {
+            let parts = ranges.iter().map(|range| content.slice(range.start as usize..range.end as usize));
+            let parts: Vec<_> = parts.collect();
+            counted.fetch_add(parts.iter().map(|part| part.len() as u64).sum::<u64>(), Ordering::Relaxed);
+            Ok(Some(parts))
+        };
+        let parts = Arc::new(Parts::new(bytes, Box::new(fetch)));
+        let query = Query { dev_id: Some("c1".parse().unwrap()), ..Query::of("my-app".parse().unwrap()) };
+        let (filter, is_stopped) = (Filter::new(query, Removals::default()), AtomicBool::default());
+        let best = Shared::new(Best::new(50, usize::MAX, false), false, &is_stopped);
+        SealedFile::read_parts(Path::new("some-file"), &parts, |file| search(file, &filter, &best)).unwrap();
+        assert!(parts.failure().is_none());
+        let (records, _) = best.into_records();
+        assert_eq!(records.len(), 40);
+        assert!(records.iter().all(|record| record.dev_id.as_str() == "c1"));
+        let fetched = fetched.load(Ordering::Relaxed);
+        assert!(fetched < bytes * 2 / 5, "{fetched} of {bytes}");
+    }
 
     #[test]
     fn values_are_where_their_levels_say() {

@@ -48,6 +48,12 @@ impl Selection {
         self.ranges.is_empty()
     }
 
+    /// Returns true if it has one of these rows.
+    pub(crate) fn has_any(&self, rows: &Range<usize>) -> bool {
+        let place = self.ranges.partition_point(|range| range.end <= rows.start);
+        self.ranges.get(place).is_some_and(|range| range.start < rows.end)
+    }
+
     /// Those of its rows for which there is true, one for each in order.
     pub(crate) fn filter(&self, wanted: impl IntoIterator<Item = bool>) -> Self {
         Self::of(self.rows().zip(wanted).filter(|(_, is_wanted)| *is_wanted).map(|(row, _)| row))
@@ -85,6 +91,8 @@ mod tests {
         assert_eq!((selection.len(), selection.is_empty()), (6, false));
         let filtered = selection.filter([false, true, true, true, false, true]);
         assert_eq!(filtered.rows().collect::<Vec<_>>(), [2, 3, 7, 10]);
+        let near = [0..1, 0..2, 3..4, 4..7, 6..8, 8..9, 8..10, 11..20].map(|rows| selection.has_any(&rows));
+        assert_eq!(near, [false, true, true, false, true, false, true, false]);
         let parts = Selection::all(5).parts(2);
         assert_eq!(
             parts.iter().map(|part| part.rows().collect()).collect::<Vec<Vec<_>>>(),

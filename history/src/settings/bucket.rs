@@ -20,7 +20,8 @@ pub struct BucketSettings {
     pub access_key_id: Option<String>,
     /// File with the secret access key. It is read again when it changes.
     pub secret_access_key_file: Option<PathBuf>,
-    /// Maximum size of copies of other handlers' files on this disk, in bytes. A larger file is not read.
+    /// Maximum size of copies of other handlers' files on this disk, in bytes. A larger file is read
+    /// only by queries that need less than half of it.
     pub cache_bytes_max: u64,
 }
 

@@ -1,7 +1,6 @@
 //! Handlers that share no disk see each other's files in a bucket, over a connection that can be cut.
 
 use std::{
-    collections::BTreeSet,
     fs, mem,
     path::{Path, PathBuf},
     sync::{
@@ -11,18 +10,18 @@ use std::{
     time::Duration,
 };
 
-use history::{BucketSettings, History, Kind, NewRecord, Query, RecordId, Revisions};
+use history::{BucketSettings, History, Kind, NewRecord, Query};
 use testing::{ObjectServer, Proxy, soon};
 use types::{Clock, Kinded, Random};
 
 use crate::harness::{Harness, app, counters, damage_page, dev, everything, files, kept};
 
-fn server() -> Option<ObjectServer> {
+pub(crate) fn server() -> Option<ObjectServer> {
     ObjectServer::start(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("object_server"))
 }
 
 /// A directory of its own, with a bucket behind a proxy. Each `number` stands for another machine.
-fn machine(server: &ObjectServer, proxy: &Proxy, number: u8) -> Harness {
+pub(crate) fn machine(server: &ObjectServer, proxy: &Proxy, number: u8) -> Harness {
     let mut harness = Harness::new();
     (0..number).for_each(|_| harness.random.fill(&mut [0; 8]));
     let secret = harness.path().join("secret");
@@ -82,54 +81,6 @@ async fn handlers_see_each_others_files() {
     // One that has nothing of its own sees them, too.
     let third = machine(&server, &proxy, 3);
     sees(&third.open(), &expected, false).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_large_file_is_copied_only_if_it_may_have_what_is_wanted() {
-    let Some(server) = server() else { return };
-    let proxy = Proxy::start(Some(server.address)).await;
-    let [first, second] = [1, 2].map(|number| machine(&server, &proxy, number));
-    let one = first.open();
-    let (app_id, dev_id) = (app(), dev("b1"));
-    let mut state = 1_u64;
-    for counter in 0..40 {
-        first.clock.advance(Duration::from_secs(1));
-        // Nothing that could be compressed.
-        let payload: Vec<u8> = (0..50_000).map(|_| next(&mut state)).collect();
-        let new = NewRecord {
-            counter,
-            payload: &payload,
-            ..NewRecord::new(&app_id, &dev_id, &Kind::Uplink, first.clock.now())
-        };
-        kept(one.append(&new).await);
-    }
-    one.seal().await.unwrap();
-    one.upload().await.unwrap();
-    assert!(fs::metadata(&files(&first)[0]).unwrap().len() > 1 << 20);
-    let other = second.open();
-    let copies = || {
-        let copies = fs::read_dir(second.path().join("bucket/cache")).unwrap();
-        let extensions = copies.map(|copy| copy.unwrap().path().extension().unwrap().to_owned());
-        extensions.collect::<BTreeSet<_>>()
-    };
-    let of = |dev_id: &str| Query { dev_id: Some(dev(dev_id)), ..everything() };
-    for _ in 0..2 {
-        assert_eq!(counters(&other, of("a1")).await, [0; 0]);
-        assert_eq!(copies(), BTreeSet::from(["end".into()]));
-    }
-    // Nothing here corrects anything.
-    let ids = RecordId::new(0, 0, 0)..=RecordId::new(u64::MAX >> 16, 0, 0);
-    let corrections = Query { revisions: Revisions::CorrectionsOf(ids), ..everything() };
-    assert_eq!(counters(&other, corrections).await, [0; 0]);
-    assert_eq!(copies(), BTreeSet::from(["end".into()]));
-    assert_eq!(counters(&other, of("b1")).await.len(), 40);
-    assert_eq!(copies(), BTreeSet::from(["end".into(), "parquet".into()]));
-}
-
-/// A byte that looks like chance.
-fn next(state: &mut u64) -> u8 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*state >> 56) as u8
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,6 +10,7 @@ mod faults;
 mod harness;
 mod kills;
 mod queries;
+mod ranges;
 mod removal;
 mod retention;
 mod sealed;
