@@ -126,16 +126,17 @@ impl Input {
     }
 }
 
+/// With numbers as the handler writes them.
 fn gateway(time: Timestamp, random: u64) -> String {
     format!(
-        r#"{{"time":"{time}","frequency":{},"modulation":"LORA","data_rate":"SF{}BW125","coding_rate":"4/5","gateways":[{{"gtw_id":"eui-0102030405060{:03x}","timestamp":{},"time":"{time}","channel":{},"rssi":-{},"snr":{}}}]}}"#,
-        868.1 + (random % 8) as f64 / 5.0,
+        r#"{{"time":"{time}","frequency":{},"modulation":"LORA","data_rate":"SF{}BW125","coding_rate":"4/5","gateways":[{{"gtw_id":"eui-0102030405060{:03x}","timestamp":{},"time":"{time}","channel":{},"rssi":-{}.0,"snr":{:?},"rf_chain":0}}]}}"#,
+        (8681 + random % 8 * 2) as f32 / 10.0,
         7 + random % 6,
         random % 16,
         random as u32,
         random % 8,
         60 + random % 60,
-        (random % 40) as f64 / 4.0,
+        (random % 40) as f32 / 4.0,
     )
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod chunk;
 pub(crate) mod column;
 pub(crate) mod file;
+pub(crate) mod gateways;
 pub(crate) mod name;
 pub(crate) mod parts;
 pub(crate) mod replaced;

@@ -3,14 +3,16 @@
 use std::{
     fs::File,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use ::history::{Environment, History, NewRecord, Settings};
 use airlock::serve::Stack;
 use api::history::Query;
 use client::{Trust, handler::HandlerClient};
 use serde_json::{Value, json};
-use testing::Python;
-use types::{DevId, Kind, Kinded};
+use testing::{FixedRandom, ManualClock, Python};
+use types::{Clock, DevId, Kind, Kinded};
 
 use crate::{
     harness::{Network, Owner, environment},
@@ -112,6 +114,7 @@ async fn files(network: &Network, owner: &Owner) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("third_party_clients/parquet.py");
     let packages = ["duckdb==2.0.1", "pandas==3.1.1", "pyarrow==26.0.1"];
     let Some(python) = Python::install(&folder, &packages) else { return };
+    keep_with_gateways(network, owner).await;
     // Deleting a device moves everything to Parquet files.
     owner.add_device("gone").await;
     owner.handler.delete_device(&owner.app_id, &"gone".parse().unwrap()).await.unwrap();
@@ -135,9 +138,24 @@ async fn files(network: &Network, owner: &Owner) {
     ]);
     assert_eq!(seen["uplinks"], expected);
     assert_eq!(seen["documented"][0], json!([["warm", 28.0]]), "without what the validator refused");
+    assert_eq!(seen["documented"][2], json!([["warm", "cellar", 1, -113.5], ["warm", "roof", 1, -60.0]]));
     let shares = seen["documented"][1].as_array().unwrap();
     assert_eq!(shares.iter().map(|share| &share[0]).collect::<Vec<_>>(), ["cold", "warm"]);
     assert!(shares.iter().all(|share| (f64::MIN_POSITIVE..1.0).contains(&share[1].as_f64().unwrap())), "{shares:?}");
+}
+
+/// Keeps what two gateways have received, as another handler with the same directory does.
+async fn keep_with_gateways(network: &Network, owner: &Owner) {
+    let clock = ManualClock::at(server::system::SystemClock.now());
+    let received = clock.now();
+    let environment = Environment { clock, random: &FixedRandom::new([7]), owner_of: Arc::new(ToString::to_string) };
+    let history = History::open(history_dir(network), Settings::default(), environment).unwrap();
+    let (dev_id, kind) = ("warm".parse().unwrap(), ::history::Kind::Event("activations".to_owned()));
+    let metadata = r#"{"time":"","gateways":[{"gtw_id":"roof","time":"","channel":0,"rssi":-60.0,"snr":9.5,"rf_chain":0},{"gtw_id":"cellar","time":"","channel":1,"rssi":-113.5,"snr":-7.25,"rf_chain":0}]}"#;
+    let record = NewRecord { metadata, ..NewRecord::new(&owner.app_id, &dev_id, &kind, received) };
+    history.append(&record).await.unwrap();
+    history.seal().await.unwrap();
+    history.close().await.unwrap();
 }
 
 /// The queries of docs/history.md, which are run in the data directory.

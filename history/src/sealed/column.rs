@@ -2,15 +2,16 @@
 //!
 //! Rows come a few at a time, each of which is then in the processor's cache for all of its columns.
 
-use bytes::Bytes;
+pub(crate) mod texts;
+
 use parquet::{
-    column::writer::ColumnWriterImpl,
-    data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type},
+    data_type::{BoolType, Int32Type, Int64Type},
     errors::{ParquetError, Result},
     file::writer::{SerializedColumnWriter, SerializedRowGroupWriter},
 };
 
-use crate::{record::View, sealed::schema::PAGE_ROWS};
+use self::texts::{Levels, Texts};
+use crate::record::View;
 
 /// The columns of a row group.
 #[derive(Default)]
@@ -36,13 +37,6 @@ enum Values {
     Texts(Texts),
 }
 
-/// Texts one after the other, and where each ends.
-#[derive(Default)]
-struct Texts {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
 impl Columns {
     pub(crate) fn chunk<'a, 'c>(&'a mut self, rows: &'a [View<'c>]) -> Chunk<'a, 'c> {
         Chunk { columns: &mut self.0, rows, next: 0 }
@@ -50,11 +44,16 @@ impl Columns {
 
     /// Writes all columns.
     pub(crate) fn write<W: std::io::Write + Send>(self, group: &mut SerializedRowGroupWriter<'_, W>) -> Result<()> {
-        self.0.into_iter().try_for_each(|column| {
-            let next = group.next_column()?;
-            column.write(next.ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))?)
-        })
+        self.0.into_iter().try_for_each(|column| column.write(next(group)?))
     }
+}
+
+/// The column of a row group that is written next.
+pub(crate) fn next<'a, W: std::io::Write + Send>(
+    group: &'a mut SerializedRowGroupWriter<'_, W>,
+) -> Result<SerializedColumnWriter<'a>> {
+    let next = group.next_column()?;
+    next.ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))
 }
 
 impl<'c> Chunk<'_, 'c> {
@@ -139,13 +138,6 @@ fn noted<T>(levels: &mut Vec<i16>, value: Option<T>) -> Option<T> {
     value
 }
 
-impl Texts {
-    fn push(&mut self, text: &[u8]) {
-        self.bytes.extend_from_slice(text);
-        self.ends.push(self.bytes.len());
-    }
-}
-
 impl Column {
     fn write(self, mut out: SerializedColumnWriter<'_>) -> Result<()> {
         let levels = self.levels.as_deref();
@@ -153,31 +145,11 @@ impl Column {
             Values::Longs(values) => _ = out.typed::<Int64Type>().write_batch(&values, levels, None)?,
             Values::Ints(values) => _ = out.typed::<Int32Type>().write_batch(&values, levels, None)?,
             Values::Bools(values) => _ = out.typed::<BoolType>().write_batch(&values, levels, None)?,
-            Values::Texts(texts) => texts.write(out.typed(), levels)?,
+            Values::Texts(texts) => {
+                let levels = levels.map(|definition| Levels { definition, repetition: None, value: 1 });
+                texts.write(out.typed(), levels)?;
+            }
         }
         out.close()
-    }
-}
-
-impl Texts {
-    /// Writes them a page at a time: more values would not stay in the processor's cache.
-    fn write(self, out: &mut ColumnWriterImpl<'_, ByteArrayType>, levels: Option<&[i16]>) -> Result<()> {
-        // One allocation for all values, of which each is a part.
-        let bytes = Bytes::from(self.bytes);
-        let starts = [0].into_iter().chain(self.ends.iter().copied());
-        let mut values = starts.zip(&self.ends).map(|(start, end)| ByteArray::from(bytes.slice(start..*end)));
-        let mut page = Vec::with_capacity(PAGE_ROWS);
-        let mut write = |count: usize, levels: Option<&[i16]>| {
-            page.clear();
-            page.extend(values.by_ref().take(count));
-            out.write_batch(&page, levels, None).map(drop)
-        };
-        match levels {
-            Some(levels) => levels.chunks(PAGE_ROWS).try_for_each(|levels| {
-                let count = levels.iter().filter(|level| **level > 0).count();
-                write(count, Some(levels))
-            }),
-            None => self.ends.chunks(PAGE_ROWS).try_for_each(|ends| write(ends.len(), None)),
-        }
     }
 }

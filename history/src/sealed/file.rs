@@ -37,6 +37,9 @@ use crate::{
     },
 };
 
+/// About the length of a gateway in JSON, which is much longer than its values.
+const GATEWAY_BYTES: usize = 200;
+
 /// A file that is open.
 pub(crate) struct SealedFile {
     chunks: Arc<Chunks>,
@@ -57,8 +60,11 @@ pub(crate) struct ColumnRows<T: DataType> {
     position: usize,
     /// The values that were read last; those that are null are not among them.
     pub(crate) values: Vec<T::T>,
-    /// One for each row that has a value, zero for each that has none; empty if all have.
+    /// One for each row that has a value, zero for each that has none; empty if all have. Columns of gateways have
+    /// levels of their own.
     pub(crate) levels: Vec<i16>,
+    /// Of columns of gateways, zero for the first of a row; otherwise empty.
+    pub(crate) repetition: Vec<i16>,
 }
 
 impl SealedFile {
@@ -101,7 +107,10 @@ impl SealedFile {
     /// A damaged file may claim anything.
     pub(crate) fn record_bytes(&self) -> u64 {
         let groups = self.metadata.row_groups().iter();
-        let numbers = groups.flat_map(|group| [(group.total_byte_size(), 1), (group.num_rows(), size_of::<Record>())]);
+        let numbers = groups.flat_map(|group| {
+            let gateways = group.columns().get(Column::GatewayId as usize).map_or(0, ColumnChunkMetaData::num_values);
+            [(group.total_byte_size(), 1), (group.num_rows(), size_of::<Record>()), (gateways, GATEWAY_BYTES)]
+        });
         let bytes = numbers.map(|(count, each)| u64::try_from(count).unwrap_or(0).saturating_mul(each as u64));
         bytes.fold(0, u64::saturating_add)
     }
@@ -122,6 +131,11 @@ impl SealedFile {
 }
 
 impl Group<'_> {
+    /// False if it was written before gateways had columns.
+    pub(crate) fn has_gateways(&self) -> bool {
+        self.metadata.num_columns() > Column::GatewayId as usize
+    }
+
     fn column(&self, column: Column) -> &ColumnChunkMetaData {
         self.metadata.column(column as usize)
     }
@@ -247,7 +261,7 @@ impl Group<'_> {
         let pages = SerializedPageReader::new(Arc::clone(self.chunks), metadata, self.rows, locations)?;
         let reader = get_column_reader(metadata.column_descr_ptr(), Box::new(pages));
         let reader = get_typed_column_reader(reader);
-        Ok(ColumnRows { reader, position: 0, values: Vec::new(), levels: Vec::new() })
+        Ok(ColumnRows { reader, position: 0, values: Vec::new(), levels: Vec::new(), repetition: Vec::new() })
     }
 }
 
@@ -256,13 +270,15 @@ impl<T: DataType> ColumnRows<T> {
     pub(crate) fn take(&mut self, rows: &Selection) -> ParquetResult<()> {
         self.values.clear();
         self.levels.clear();
+        self.repetition.clear();
         rows.ranges().iter().try_for_each(|range| self.take_range(range))
     }
 
     fn take_range(&mut self, range: &Range<usize>) -> ParquetResult<()> {
         let gap = range.start.saturating_sub(self.position);
         let skipped = if gap > 0 { self.reader.skip_records(gap)? } else { 0 };
-        let (taken, ..) = self.reader.read_records(range.len(), Some(&mut self.levels), None, &mut self.values)?;
+        let levels = (Some(&mut self.levels), Some(&mut self.repetition));
+        let (taken, ..) = self.reader.read_records(range.len(), levels.0, levels.1, &mut self.values)?;
         self.position = range.end;
         let is_whole = skipped == gap && taken == range.len();
         if is_whole { Ok(()) } else { Err(ParquetError::General("a column has too few rows".to_owned())) }
@@ -279,7 +295,7 @@ pub fn column_bytes(path: &Path) -> Result<Vec<(String, u64)>, Error> {
     let file = SealedFile::open(path)?;
     let columns = file.metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
     let bytes = |column: &ColumnChunkMetaData| u64::try_from(column.compressed_size()).unwrap_or(0);
-    Ok(columns.map(|column| (column.column_descr().name().to_owned(), bytes(column))).collect())
+    Ok(columns.map(|column| (column.column_path().string(), bytes(column))).collect())
 }
 
 #[cfg(test)]

@@ -13,15 +13,21 @@ use crate::{
     record::View,
     sealed::{
         file::{ColumnRows, Group, SealedFile},
+        gateways::{
+            join::join,
+            lists::{ListCursor, Lists},
+        },
         schema::{Column, PAGE_ROWS},
         selection::Selection,
     },
 };
 
 /// Reads all columns of some rows of a row group, from first to last.
-pub(crate) struct Rows {
+pub(crate) struct Rows<'a> {
+    group: Group<'a>,
     columns: Vec<AnyColumn>,
-    rows: usize,
+    /// Only if a row had metadata so far.
+    gateways: Option<Lists>,
 }
 
 enum AnyColumn {
@@ -39,7 +45,7 @@ pub(crate) struct Cursor<'a> {
     passed: Vec<usize>,
 }
 
-/// The columns in the order of the file.
+/// The columns in the order of the file, without those of gateways.
 const COLUMNS: [Column; 28] = [
     Column::Recorded,
     Column::Writer,
@@ -106,10 +112,10 @@ impl AnyColumn {
     }
 }
 
-impl Rows {
-    pub(crate) fn open(group: Group<'_>) -> ParquetResult<Self> {
+impl<'a> Rows<'a> {
+    pub(crate) fn open(group: Group<'a>) -> ParquetResult<Self> {
         let columns = COLUMNS.into_iter().map(|column| AnyColumn::open(group, column)).collect::<ParquetResult<_>>()?;
-        Ok(Self { columns, rows: 0 })
+        Ok(Self { group, columns, gateways: None })
     }
 
     /// Reads these rows, which follow those that were read before, and shows each.
@@ -118,14 +124,42 @@ impl Rows {
         rows: &Selection,
         mut show: impl FnMut(View<'_>) -> ParquetResult<()>,
     ) -> ParquetResult<()> {
-        self.rows = rows.len();
         self.columns.iter_mut().try_for_each(|column| column.take(rows))?;
+        self.take_gateways(rows)?;
+        let mut gateways = self.gateways.as_ref().filter(|_| self.have_metadata()).map(Lists::cursor);
         let mut cursor = Cursor { columns: &self.columns, row: 0, passed: vec![0; self.columns.len()] };
-        for row in 0..self.rows {
+        let mut metadata = String::new();
+        for row in 0..rows.len() {
             cursor.row = row;
-            show(cursor.view()?)?;
+            let view = cursor.view()?;
+            let list = gateways.as_mut().map(ListCursor::next_list).transpose()?.flatten();
+            let Some(list) = list else {
+                show(view)?;
+                continue;
+            };
+            metadata.clear();
+            join(view.metadata, list, view.received, &mut metadata).ok_or_else(|| damaged("metadata"))?;
+            show(View { metadata: &metadata, ..view })?;
         }
         Ok(())
+    }
+
+    /// Reads the gateways of these rows, unless no row has metadata, as where there are only simulated uplinks.
+    fn take_gateways(&mut self, rows: &Selection) -> ParquetResult<()> {
+        if !self.group.has_gateways() || !self.have_metadata() {
+            return Ok(());
+        }
+        let gateways = match self.gateways.take() {
+            Some(gateways) => gateways,
+            None => Lists::open(self.group)?,
+        };
+        self.gateways.insert(gateways).take(rows)
+    }
+
+    /// Returns true if one of the rows that were read last has metadata.
+    fn have_metadata(&self) -> bool {
+        let column = self.columns.get(Column::Metadata as usize);
+        matches!(column, Some(AnyColumn::Bytes(column)) if !column.values.is_empty())
     }
 }
 

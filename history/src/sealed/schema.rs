@@ -5,18 +5,18 @@ use std::sync::Arc;
 use parquet::{
     basic::{Compression, Encoding, ZstdLevel},
     errors::Result,
-    file::properties::{EnabledStatistics, WriterProperties},
+    file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder},
     schema::{
         parser::parse_message_type,
-        types::{ColumnPath, SchemaDescriptor, TypePtr},
+        types::{ColumnDescriptor, ColumnPath, SchemaDescriptor, TypePtr},
     },
 };
 
 /// Number of rows of a page. A search for a few records reads one page of each column.
 pub(crate) const PAGE_ROWS: usize = 2048;
 
-const MESSAGE: &str = "
-message history {
+/// Columns that all files have.
+const COLUMNS: &str = "
     REQUIRED INT64 recorded (TIMESTAMP(MILLIS, true));
     REQUIRED INT32 writer (INTEGER(32, false));
     REQUIRED INT32 number (INTEGER(32, false));
@@ -45,7 +45,28 @@ message history {
     REQUIRED INT64 fuel (INTEGER(64, false));
     REQUIRED INT32 revision (INTEGER(32, false));
     OPTIONAL BYTE_ARRAY corrects (UTF8);
-}";
+";
+
+/// Columns that files have since values of gateways are taken out of the metadata. No column has nanoseconds since 1970,
+/// which Spark refuses.
+const GATEWAYS: &str = "
+    OPTIONAL GROUP gateways (LIST) {
+        REPEATED GROUP list {
+            REQUIRED GROUP element {
+                OPTIONAL BYTE_ARRAY gtw_id (UTF8);
+                OPTIONAL INT32 timestamp (INTEGER(32, false));
+                OPTIONAL INT64 time (TIMESTAMP(MILLIS, true));
+                OPTIONAL INT32 time_nanos;
+                OPTIONAL INT32 channel (INTEGER(32, false));
+                OPTIONAL FLOAT rssi;
+                OPTIONAL FLOAT snr;
+                REQUIRED BYTE_ARRAY metadata (JSON);
+            }
+        }
+    }
+";
+/// The groups that they are in.
+const ELEMENT: [&str; 3] = ["gateways", "list", "element"];
 
 /// A column, in the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,37 +99,81 @@ pub(crate) enum Column {
     Fuel,
     Revision,
     Corrects,
+    GatewayId,
+    GatewayTimestamp,
+    GatewayTime,
+    GatewayTimeNanos,
+    GatewayChannel,
+    GatewayRssi,
+    GatewaySnr,
+    GatewayMetadata,
 }
 
 /// Columns of numbers that differ little from row to row.
 const DELTAS: [&str; 5] = ["recorded", "number", "received", "counter", "fuel"];
 /// Columns with few different values.
-const DICTIONARIES: [&str; 11] =
-    ["writer", "app_id", "dev_id", "kind", "port", "functions", "version", "limits", "outcome", "revision", "corrects"];
+const DICTIONARIES: [&str; 12] = [
+    "writer",
+    "app_id",
+    "dev_id",
+    "kind",
+    "port",
+    "metadata",
+    "functions",
+    "version",
+    "limits",
+    "outcome",
+    "revision",
+    "corrects",
+];
 /// Columns of texts and bytes.
 const TEXTS: [&str; 8] = ["payload", "metadata", "extra", "result", "normalized", "failure", "logs", "warnings"];
 /// Columns whose values are much alike, and which no query searches row by row: LZ4 is read faster, but takes twice the
 /// room for them.
 const ZSTD: [&str; 3] = ["dev_id", "metadata", "extra"];
-/// Number of rows from which that pays for the tables that zstd begins with.
-const ZSTD_ROWS_MIN: usize = 512;
+/// Number of rows from which that pays for the tables that zstd begins with, and dictionaries pay for numbers.
+const MANY_ROWS_MIN: usize = 512;
+/// Bytes of a dictionary of metadata, beyond which it is so different that none pays: reading a row would read all of it.
+const METADATA_DICTIONARY_BYTES_MAX: usize = 1 << 18;
 /// Columns of one bit.
 const BITS: [&str; 2] = ["confirmed", "is_retry"];
 
-/// Returns true if a file has these columns.
+/// Returns true if a file has these columns, or those that files had before.
 pub(crate) fn is_ours(schema: &SchemaDescriptor) -> bool {
-    let ours = MESSAGE.lines().filter_map(|line| line.trim().strip_suffix(';'));
-    let theirs = schema.columns().iter().map(|column| {
-        let presence = if column.max_def_level() > 0 { "OPTIONAL" } else { "REQUIRED" };
-        format!("{presence} {} {}", column.physical_type(), column.name())
-    });
-    // What follows is how others should show it.
-    let same = |ours: &str, theirs: &str| ours.split(" (").next() == Some(theirs);
-    schema.num_columns() == ours.clone().count() && ours.zip(theirs).all(|(ours, theirs)| same(ours, &theirs))
+    let all = schema.columns();
+    let (columns, gateways) = all.split_at(all.len().min(Column::GatewayId as usize));
+    let are_same = |lines: &str, columns: &[Arc<ColumnDescriptor>], path: &[&str]| {
+        let mut lines = lines.lines().filter_map(|line| line.trim().strip_suffix(';'));
+        columns.iter().all(|column| lines.next().is_some_and(|line| is_same(line, column, path)))
+            && lines.next().is_none()
+    };
+    are_same(COLUMNS, columns, &[]) && (gateways.is_empty() || are_same(GATEWAYS, gateways, &ELEMENT))
+}
+
+/// Returns true if a column in these groups is what a line says.
+fn is_same(line: &str, column: &ColumnDescriptor, path: &[&str]) -> bool {
+    let Some((name, parents)) = column.path().parts().split_last() else { return false };
+    // Of the groups of a list, one is optional and one is repeated.
+    let (definition, repetition) = if path.is_empty() { (0, 0) } else { (2, 1) };
+    let presence = match column.max_def_level() - definition {
+        0 => "REQUIRED",
+        1 => "OPTIONAL",
+        _ => return false,
+    };
+    let described = format!("{presence} {} {name}", column.physical_type());
+    // What follows in the line is how others should show it.
+    let is_described = line.split(" (").next() == Some(described.as_str());
+    is_described && parents == path && column.max_rep_level() == repetition
 }
 
 pub(crate) fn schema() -> Result<TypePtr> {
-    parse_message_type(MESSAGE).map(Arc::new)
+    parse_message_type(&format!("message history {{ {COLUMNS} {GATEWAYS} }}")).map(Arc::new)
+}
+
+/// The schema of files that were written before gateways had columns.
+#[cfg(test)]
+pub(crate) fn former_schema() -> TypePtr {
+    Arc::new(parse_message_type(&format!("message history {{ {COLUMNS} }}")).unwrap())
 }
 
 /// Returns the properties for writing a file of so many rows: `devices` is the number that the device filter should have
@@ -142,37 +207,78 @@ pub(crate) fn properties(devices: u64, rows: usize) -> WriterProperties {
         builder = builder.set_column_encoding(path(name), Encoding::DELTA_LENGTH_BYTE_ARRAY);
         builder = builder.set_column_compression(path(name), Compression::LZ4_RAW);
     }
-    let zstd = ZSTD.iter().filter(|_| rows >= ZSTD_ROWS_MIN);
+    let has_many = rows >= MANY_ROWS_MIN;
+    let zstd = ZSTD.iter().filter(|_| has_many);
     for name in zstd {
         builder = builder.set_column_compression(path(name), Compression::ZSTD(ZstdLevel::default()));
     }
-    builder.build()
+    builder = builder.set_column_dictionary_page_size_limit(path("metadata"), METADATA_DICTIONARY_BYTES_MAX);
+    gateway_properties(builder, has_many).build()
+}
+
+fn gateway_properties(builder: WriterPropertiesBuilder, has_many_rows: bool) -> WriterPropertiesBuilder {
+    let path = |name: &str| ColumnPath::new(ELEMENT.iter().copied().chain([name]).map(str::to_owned).collect());
+    let metadata = || path("metadata");
+    let compression = if has_many_rows { Compression::ZSTD(ZstdLevel::default()) } else { Compression::LZ4_RAW };
+    let mut builder = builder
+        .set_column_dictionary_enabled(path("gtw_id"), true)
+        .set_column_encoding(path("time"), Encoding::DELTA_BINARY_PACKED)
+        .set_column_encoding(path("time_nanos"), Encoding::DELTA_BINARY_PACKED)
+        .set_column_dictionary_enabled(metadata(), true)
+        .set_column_dictionary_page_size_limit(metadata(), METADATA_DICTIONARY_BYTES_MAX)
+        .set_column_encoding(metadata(), Encoding::DELTA_LENGTH_BYTE_ARRAY)
+        .set_column_compression(metadata(), compression);
+    for name in ["channel", "rssi", "snr"] {
+        builder = builder.set_column_dictionary_enabled(path(name), has_many_rows);
+    }
+    builder
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn is_ours_as(text: &str) -> bool {
+        let message = format!("message history {{ {text} }}");
+        is_ours(&SchemaDescriptor::new(Arc::new(parse_message_type(&message).unwrap())))
+    }
+
     #[test]
-    fn the_columns_of_this_schema_are_recognized_and_others_are_not() {
+    fn the_columns_of_these_schemas_are_recognized_and_others_are_not() {
         assert!(is_ours(&SchemaDescriptor::new(schema().unwrap())));
-        for (from, to) in [("INT64 fuel", "INT32 fuel"), ("OPTIONAL INT32 version", "REQUIRED INT32 version")] {
-            let other = MESSAGE.replacen(from, to, 1).replace(" fuel (INTEGER(64, false))", " fuel");
-            assert!(!is_ours(&SchemaDescriptor::new(Arc::new(parse_message_type(&other).unwrap()))), "{to}");
+        assert!(is_ours(&SchemaDescriptor::new(former_schema())));
+        let message = format!("{COLUMNS}{GATEWAYS}");
+        for (from, to) in [
+            ("INT64 fuel (INTEGER(64, false))", "INT32 fuel"),
+            ("OPTIONAL INT32 version", "REQUIRED INT32 version"),
+            ("OPTIONAL FLOAT rssi", "OPTIONAL DOUBLE rssi"),
+            ("OPTIONAL FLOAT rssi", "REQUIRED FLOAT rssi"),
+            ("OPTIONAL FLOAT rssi", "REPEATED FLOAT rssi"),
+            ("OPTIONAL GROUP gateways", "REQUIRED GROUP gateways"),
+            ("REQUIRED GROUP element", "OPTIONAL GROUP element"),
+            ("GROUP list", "GROUP array"),
+            ("OPTIONAL FLOAT snr;", ""),
+            ("OPTIONAL FLOAT snr;", "OPTIONAL FLOAT snr; OPTIONAL FLOAT other;"),
+        ] {
+            assert_ne!(message.replacen(from, to, 1), message, "{from}");
+            assert!(!is_ours_as(&message.replacen(from, to, 1)), "{to}");
         }
-        let fewer = "message history { REQUIRED INT64 recorded; }";
-        assert!(!is_ours(&SchemaDescriptor::new(Arc::new(parse_message_type(fewer).unwrap()))));
+        assert!(!is_ours_as("REQUIRED INT64 recorded;"));
+        assert!(!is_ours_as(&format!("{COLUMNS} OPTIONAL INT64 other;")));
     }
 
     #[test]
     fn every_column_has_one_encoding_and_its_place() {
-        let schema = schema().unwrap();
-        let names: Vec<_> = schema.get_fields().iter().map(|field| field.name().to_owned()).collect();
+        let schema = SchemaDescriptor::new(schema().unwrap());
+        let names: Vec<_> = schema.columns().iter().map(|column| column.path().string()).collect();
         for name in DELTAS.iter().chain(&DICTIONARIES).chain(&TEXTS).chain(&BITS).chain(&ZSTD) {
             assert!(names.contains(&(*name).to_owned()), "{name}");
         }
         assert_eq!(names[Column::Recorded as usize], "recorded");
         assert_eq!(names[Column::Result as usize], "result");
         assert_eq!(names[Column::Corrects as usize], "corrects");
+        assert_eq!(names[Column::GatewayId as usize], "gateways.list.element.gtw_id");
+        assert_eq!(names[Column::GatewayMetadata as usize], "gateways.list.element.metadata");
+        assert_eq!(names.len(), Column::GatewayMetadata as usize + 1);
     }
 }

@@ -15,6 +15,7 @@ use crate::{
     record::View,
     sealed::{
         column::{Chunk, Columns},
+        gateways::columns::GatewayColumns,
         schema::{properties, schema},
     },
 };
@@ -93,19 +94,23 @@ pub(crate) fn write_groups<W: Write + Send>(
     rows: &[impl Row],
 ) -> ParquetResult<()> {
     for rows in rows.chunks(GROUP_ROWS) {
-        let mut columns = Columns::default();
+        let (mut columns, mut gateways) = (Columns::default(), GatewayColumns::default());
         for rows in rows.chunks(CHUNK_ROWS) {
             let views: Vec<_> = rows.iter().filter_map(Row::view).collect();
+            let left = gateways.add(&views);
+            let views: Vec<_> =
+                views.iter().zip(left.texts()).map(|(view, metadata)| View { metadata, ..*view }).collect();
             add(&mut columns.chunk(&views));
         }
         let mut group = writer.next_row_group()?;
         columns.write(&mut group)?;
+        gateways.write(&mut group)?;
         group.close()?;
     }
     Ok(())
 }
 
-/// Adds rows to all columns.
+/// Adds rows to all columns but those of gateways.
 fn add(columns: &mut Chunk<'_, '_>) {
     columns.longs(|row| row.id.millis as i64);
     columns.ints(|row| row.id.writer);
@@ -150,5 +155,54 @@ pub(crate) fn into_io(error: parquet::errors::ParquetError) -> std::io::Error {
             Err(source) => std::io::Error::other(source),
         },
         error => std::io::Error::other(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Kind, NewRecord,
+        sealed::{file::column_bytes, rows::read_all, schema::former_schema},
+    };
+
+    /// Writes a file as earlier versions did: all metadata as one text.
+    fn write_former(path: &Path, records: &[Record]) {
+        let views: Vec<_> = records.iter().map(Record::view).collect();
+        let mut columns = Columns::default();
+        add(&mut columns.chunk(&views));
+        let file = File::create(path).unwrap();
+        let mut writer =
+            SerializedFileWriter::new(file, former_schema(), Arc::new(properties(1, views.len()))).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        columns.write(&mut group).unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+    }
+
+    #[test]
+    fn files_of_earlier_versions_are_read_and_can_be_merged_into_new_ones() {
+        let (app_id, dev_id) = ("my-app".parse().unwrap(), "a1".parse().unwrap());
+        let metadata = [
+            r#"{"time":"1970-01-01T00:00:00.005Z","gateways":[{"gtw_id":"g","rssi":-7.0}]}"#,
+            "",
+            r#"{"time":null,"gateways":null}"#,
+            r#"{"gateways":[]}"#,
+        ];
+        let record = |number: u32| {
+            let (id, metadata) = (RecordId::new(5, 1, number), metadata[number as usize]);
+            let new = NewRecord { metadata, ..NewRecord::new(&app_id, &dev_id, &Kind::Uplink, id.recorded()) };
+            View::of_new(id, &new).to_record().unwrap()
+        };
+        let records: Vec<_> = (0..4).map(record).collect();
+        let dir = tempfile::tempdir().unwrap();
+        let [former, merged] = ["former", "merged"].map(|name| dir.path().join(name));
+        write_former(&former, &records);
+        assert_eq!(read_all(&former).unwrap(), records);
+        assert_eq!(column_bytes(&former).unwrap().len(), 28);
+        let read = read_all(&former).unwrap();
+        write_file(&merged, &read.iter().collect::<Vec<_>>()).unwrap();
+        assert_eq!(read_all(&merged).unwrap(), records);
+        assert_eq!(column_bytes(&merged).unwrap().len(), 36);
     }
 }
