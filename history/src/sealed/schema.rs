@@ -131,7 +131,8 @@ const TEXTS: [&str; 8] = ["payload", "metadata", "extra", "result", "normalized"
 /// Columns whose values are much alike, and which no query searches row by row: LZ4 is read faster, but takes twice the
 /// room for them.
 const ZSTD: [&str; 3] = ["dev_id", "metadata", "extra"];
-/// Number of rows from which that pays for the tables that zstd begins with, and dictionaries pay for numbers.
+/// Number of rows from which that pays for the tables that zstd begins with, dictionaries pay for numbers, and indexes of
+/// pages for searches.
 const MANY_ROWS_MIN: usize = 512;
 /// Bytes of a dictionary of metadata, beyond which it is so different that none pays: reading a row would read all of it.
 const METADATA_DICTIONARY_BYTES_MAX: usize = 1 << 18;
@@ -180,6 +181,9 @@ pub(crate) fn former_schema() -> TypePtr {
 /// room for.
 pub(crate) fn properties(devices: u64, rows: usize) -> WriterProperties {
     let path = |name: &str| ColumnPath::from(name);
+    let has_many = rows >= MANY_ROWS_MIN;
+    // Otherwise nearly all columns are one page, of which an index would say nothing.
+    let device_statistics = if has_many { EnabledStatistics::Page } else { EnabledStatistics::Chunk };
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("airlock ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::UNCOMPRESSED)
@@ -190,7 +194,8 @@ pub(crate) fn properties(devices: u64, rows: usize) -> WriterProperties {
         .set_bloom_filter_for_dictionary_encoded_chunks(true)
         .set_column_statistics_enabled(path("recorded"), EnabledStatistics::Chunk)
         .set_column_statistics_enabled(path("corrects"), EnabledStatistics::Chunk)
-        .set_column_statistics_enabled(path("dev_id"), EnabledStatistics::Page)
+        .set_offset_index_disabled(!has_many)
+        .set_column_statistics_enabled(path("dev_id"), device_statistics)
         .set_column_bloom_filter_enabled(path("dev_id"), true)
         .set_column_bloom_filter_max_ndv(path("dev_id"), devices.max(1));
     for name in DELTAS {
@@ -207,7 +212,6 @@ pub(crate) fn properties(devices: u64, rows: usize) -> WriterProperties {
         builder = builder.set_column_encoding(path(name), Encoding::DELTA_LENGTH_BYTE_ARRAY);
         builder = builder.set_column_compression(path(name), Compression::LZ4_RAW);
     }
-    let has_many = rows >= MANY_ROWS_MIN;
     let zstd = ZSTD.iter().filter(|_| has_many);
     for name in zstd {
         builder = builder.set_column_compression(path(name), Compression::ZSTD(ZstdLevel::default()));

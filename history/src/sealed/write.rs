@@ -160,11 +160,34 @@ pub(crate) fn into_io(error: parquet::errors::ParquetError) -> std::io::Error {
 
 #[cfg(test)]
 mod tests {
+    use parquet::file::metadata::ParquetMetaDataReader;
+
     use super::*;
     use crate::{
         Kind, NewRecord,
         sealed::{file::column_bytes, rows::read_all, schema::former_schema},
     };
+
+    fn record(number: u32, metadata: &str) -> Record {
+        let id = RecordId::new(5, 1, number);
+        let (app_id, dev_id) = ("my-app".parse().unwrap(), "a1".parse().unwrap());
+        let new = NewRecord { metadata, ..NewRecord::new(&app_id, &dev_id, &Kind::Uplink, id.recorded()) };
+        View::of_new(id, &new).to_record().unwrap()
+    }
+
+    #[test]
+    fn only_files_of_many_rows_have_indexes_of_pages() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("some-file");
+        let record = record(1, "");
+        for (rows, has_index) in [(500, false), (3000, true)] {
+            write_file(&path, &vec![&record; rows]).unwrap();
+            let metadata = ParquetMetaDataReader::new().parse_and_finish(&File::open(&path).unwrap()).unwrap();
+            let mut columns = metadata.row_group(0).columns().iter();
+            assert!(columns.all(|column| column.offset_index_range().is_some() == has_index), "{rows} rows");
+            assert_eq!(read_all(&path).unwrap().len(), rows);
+        }
+    }
 
     /// Writes a file as earlier versions did: all metadata as one text.
     fn write_former(path: &Path, records: &[Record]) {
@@ -182,19 +205,13 @@ mod tests {
 
     #[test]
     fn files_of_earlier_versions_are_read_and_can_be_merged_into_new_ones() {
-        let (app_id, dev_id) = ("my-app".parse().unwrap(), "a1".parse().unwrap());
         let metadata = [
             r#"{"time":"1970-01-01T00:00:00.005Z","gateways":[{"gtw_id":"g","rssi":-7.0}]}"#,
             "",
             r#"{"time":null,"gateways":null}"#,
             r#"{"gateways":[]}"#,
         ];
-        let record = |number: u32| {
-            let (id, metadata) = (RecordId::new(5, 1, number), metadata[number as usize]);
-            let new = NewRecord { metadata, ..NewRecord::new(&app_id, &dev_id, &Kind::Uplink, id.recorded()) };
-            View::of_new(id, &new).to_record().unwrap()
-        };
-        let records: Vec<_> = (0..4).map(record).collect();
+        let records: Vec<_> = (0..).zip(metadata).map(|(number, metadata)| record(number, metadata)).collect();
         let dir = tempfile::tempdir().unwrap();
         let [former, merged] = ["former", "merged"].map(|name| dir.path().join(name));
         write_former(&former, &records);
