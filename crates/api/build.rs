@@ -10,8 +10,15 @@ use std::{
 use prost::Message as _;
 
 /// The files of `proto/`; what they import is found from there.
-const FILES: &[&str] =
-    &["discovery.proto", "downlink.proto", "history.proto", "networkserver.proto", "uplink.proto", "version.proto"];
+const FILES: &[&str] = &[
+    "device.proto",
+    "discovery.proto",
+    "downlink.proto",
+    "history.proto",
+    "networkserver.proto",
+    "uplink.proto",
+    "version.proto",
+];
 
 /// The part of ChirpStack's API that we call. Its package has the name of one of ours, so it is generated elsewhere.
 const CHIRPSTACK: &str = "chirpstack/api.proto";

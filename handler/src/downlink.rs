@@ -194,6 +194,17 @@ impl Downlinks {
         self.payloads.encode(&application, fields, &payload, run).await
     }
 
+    /// Tells the application of each downlink that was dropped because its device was moved to another one. Returns
+    /// their number.
+    pub(crate) fn drop_moved(&self, app_id: &AppId, dev_id: &DevId, record: Option<&[u8]>) -> Result<usize, Error> {
+        let dropped = record.map(queue::downlinks_in).transpose()?.unwrap_or_default();
+        let count = dropped.len();
+        for downlink in dropped {
+            self.publish_error(app_id, dev_id, Some(downlink), &Error::Moved).forget();
+        }
+        Ok(count)
+    }
+
     /// Tells the application why its downlink was not scheduled. Internal errors are only logged in full.
     fn publish_error(
         &self,

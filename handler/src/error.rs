@@ -1,5 +1,6 @@
 //! The errors of the handler, with a variant for each that callers treat differently.
 
+mod conversion;
 mod function;
 
 use std::{fmt, sync::Arc};
@@ -83,6 +84,12 @@ pub enum Error {
     /// Others kept changing the same object at the same time.
     #[error("{0} was changed by somebody else at the same time: read it again and repeat the change")]
     Conflict(String),
+    /// It goes to another application right now, or comes from one.
+    #[error("{0} is moving from one application to another: try again in a moment")]
+    Moving(String),
+    /// A downlink waited for a device that went to another application.
+    #[error("the downlink was dropped: its device was moved to another application")]
+    Moved,
     /// A payload function cannot be used.
     #[error("payload function not valid: {0:#}")]
     Function(Box<FunctionError>),
@@ -314,12 +321,6 @@ impl Error {
     }
 }
 
-impl From<FunctionError> for Error {
-    fn from(error: FunctionError) -> Self {
-        Self::Function(Box::new(error))
-    }
-}
-
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
@@ -333,6 +334,7 @@ impl Kinded for Error {
             Self::NotFound { .. }
             | Self::VersionNotFound { .. }
             | Self::NoCandidate(_)
+            | Self::Moved
             | Self::NoAppKey(_)
             | Self::NoSession(_)
             | Self::WrongMic => Kind::NotFound,
@@ -341,6 +343,7 @@ impl Kinded for Error {
                 Kind::Conflict
             }
             Self::Busy(_)
+            | Self::Moving(_)
             | Self::WebhookUnknown
             | Self::Unidentified { .. }
             | Self::NetworkBrokerGone

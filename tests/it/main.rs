@@ -41,6 +41,7 @@ mod links;
 mod login;
 mod malformed_input;
 mod metrics;
+mod moves;
 mod mqtt_access;
 mod mqtt_sessions;
 mod network_brokers;

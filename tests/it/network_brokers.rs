@@ -4,6 +4,7 @@ mod downlinks;
 pub(crate) mod fake_broker;
 mod joins;
 pub(crate) mod messages;
+mod moves;
 mod reconciliation;
 mod registration;
 mod uplinks;

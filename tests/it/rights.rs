@@ -31,6 +31,8 @@ const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("POST", "/devices/dev-1/downlinks", &[MessagesDownWrite], 200),
     ("GET", "/devices/dev-1/downlinks", &[Devices, MessagesDownWrite], 200),
     ("DELETE", "/devices/dev-1/downlinks", &[MessagesDownWrite], 200),
+    // It takes the right to the other application, too, which none of the keys has.
+    ("POST", "/devices/dev-1/move", &[], 200),
     ("GET", "/history", &[MessagesUpRead], 200),
     ("GET", "/history/chart?dev_id=dev-1", &[MessagesUpRead], 200),
     ("GET", "/history/0000000000000000000000000001", &[MessagesUpRead], 404),
@@ -97,6 +99,7 @@ async fn ask(network: &Network, owner: &Owner, method: &str, path: &str, caller:
         "/applications" | "" => json!({ "app_id": app_id }),
         "/devices" | "/devices/dev-1" => json!(device(&owner.app_id, "dev-1")),
         "/devices/dev-1/downlinks" => json!({"payload_raw": "AQ=="}),
+        "/devices/dev-1/move" => json!({"app_id": "another-app"}),
         "/webhooks/my-hook" => json!({"url": "https://example.com/{event}"}),
         "/webhooks/my-hook/dead-letters/resend" => json!({}),
         "/versions" => json!({"payload_format": "cayennelpp"}),

@@ -25,6 +25,8 @@ generated! {
     broker = "broker";
     /// Device profiles and devices, as ChirpStack 4 serves them.
     chirpstack = "chirpstack/api";
+    /// Moving devices between applications.
+    device = "device";
     /// Which component serves what, and where.
     discovery = "discovery";
     /// The downlink queues of devices.

@@ -4,6 +4,7 @@ mod addresses;
 mod candidates;
 mod downlinks;
 mod history;
+mod moves;
 mod uplinks;
 mod versions;
 

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod applications;
+mod devices;
 mod downlinks;
 mod error;
 mod history;
@@ -13,6 +14,7 @@ mod versions;
 use std::sync::Arc;
 
 use api::{
+    device::device_manager_server::DeviceManagerServer,
     downlink::downlink_manager_server::DownlinkManagerServer,
     handler::{
         application_manager_server::ApplicationManagerServer, handler_manager_server::HandlerManagerServer,
@@ -38,6 +40,7 @@ pub(super) fn add_services(routes: &mut RoutesBuilder, operations: Arc<Operation
     let service = Service { operations };
     routes.add_service(ApplicationManagerServer::new(service.clone()));
     routes.add_service(DevAddrManagerServer::new(service.clone()));
+    routes.add_service(DeviceManagerServer::new(service.clone()));
     routes.add_service(DownlinkManagerServer::new(service.clone()));
     routes.add_service(HandlerManagerServer::new(service.clone()));
     routes.add_service(HandlerServer::new(service.clone()));

@@ -6,6 +6,7 @@ pub(crate) mod batch;
 mod candidates;
 mod deletions;
 mod history;
+mod moves;
 mod network_devices;
 mod uncancellable;
 mod versions;

@@ -6,6 +6,7 @@
 pub(crate) mod candidate;
 pub(crate) mod chart;
 pub(crate) mod decode_again;
+pub(crate) mod device_move;
 pub(crate) mod downlink;
 mod dry_run;
 pub(crate) mod history;

@@ -265,3 +265,9 @@ impl Queues {
 fn read<T: for<'de> Deserialize<'de>>(entry: Option<&Entry>) -> Result<VecDeque<T>, Error> {
     Ok(entry.map(|entry| serde_json::from_slice(&entry.value)).transpose()?.unwrap_or_default())
 }
+
+/// The downlinks in the record of a queue.
+pub(super) fn downlinks_in(record: &[u8]) -> Result<Vec<Downlink>, Error> {
+    let waiting: Vec<QueuedDownlink> = serde_json::from_slice(record)?;
+    Ok(waiting.into_iter().map(|queued| queued.downlink).collect())
+}

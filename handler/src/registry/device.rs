@@ -7,7 +7,9 @@ mod devices;
 mod eui_claim;
 mod find;
 mod frame_counters;
+mod in_flight;
 mod model;
+mod moves;
 mod record;
 mod released;
 mod sender;
@@ -18,7 +20,9 @@ pub use self::{
     address::{Addresses, Prefix, Usage},
     change::Change,
     devices::{Deletion, DevicePage, Devices},
+    in_flight::Move,
     model::{Device, Lorawan},
+    moves::Moved,
     released::Released,
 };
 pub(crate) use self::{

@@ -7,6 +7,7 @@ mod candidates;
 mod downlinks;
 mod eui_claims;
 mod harness;
+mod moves;
 mod mqtt_client;
 mod network_reports;
 mod outgoing;

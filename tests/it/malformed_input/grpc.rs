@@ -13,6 +13,7 @@ use tonic::{
 use super::{Services, generators, try_many};
 
 const HANDLER: &[&str] = &[
+    "/device.DeviceManager/MoveDevice",
     "/handler.ApplicationManager/RegisterApplication",
     "/handler.ApplicationManager/GetApplication",
     "/handler.ApplicationManager/SetApplication",

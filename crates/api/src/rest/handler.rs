@@ -6,6 +6,7 @@
 mod candidate;
 mod chart;
 mod decode_again;
+mod device_move;
 mod downlink;
 mod dry_run;
 mod history;
@@ -26,6 +27,7 @@ pub use self::{
     candidate::{Candidate, NewCandidate, Trial, VersionResults},
     chart::{Chart, ChartPoint, ChartSeries},
     decode_again::{ChangedField, DecodeAgain, DecodeReport, FieldExample, LowerLimit, NewFailure, Verdicts},
+    device_move::{DeviceMove, MovedDevice},
     downlink::{Downlink, DownlinkList},
     dry_run::{
         Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry,

@@ -1,4 +1,5 @@
-//! Deletions of applications and devices: what is left of them once they are gone from the store.
+//! Deletions of applications and devices: what is left of them once they are gone from the store. Interrupted moves of
+//! devices are completed beside them.
 
 use std::time::Duration;
 
@@ -15,15 +16,16 @@ const INTERVAL: Duration = Duration::from_secs(300);
 const WAIT: Duration = Duration::from_secs(10);
 
 impl Operations {
-    /// Completes interrupted deletions, of this process and of others; runs until it is dropped.
+    /// Completes interrupted deletions and moves of devices, of this process and of others; runs until it is dropped.
     pub async fn complete_deletions(&self) {
         loop {
             // One kind does not hold up the other.
             let applications = self.resume_applications().await;
-            match applications.and(self.resume_devices().await) {
+            let moves = self.resume_moves().await;
+            match applications.and(moves).and(self.resume_devices().await) {
                 Ok(()) => _ = timeout(INTERVAL, self.applications.deletion_interrupted()).await,
                 Err(error) => {
-                    tracing::warn!(error = %ErrorChain(&error), "cannot complete a deletion: trying again");
+                    tracing::warn!(error = %ErrorChain(&error), "cannot complete a deletion or a move: trying again");
                     sleep(WAIT).await;
                 }
             }

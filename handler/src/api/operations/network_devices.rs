@@ -11,7 +11,7 @@ use crate::{
     Error,
     network::network_broker::Turn,
     output::Event,
-    registry::device::{Change, Device},
+    registry::device::{Change, Device, Move, Moved, Released},
 };
 
 /// Number of devices read at once.
@@ -61,6 +61,58 @@ impl Operations {
             tracing::warn!(%app_id, %dev_id, %error, "cannot delete the history of a device: trying again later");
         }
         Ok(())
+    }
+
+    /// The permits for both applications of a move; none if there are no network brokers.
+    pub(super) async fn permits(
+        &self,
+        credential: Option<Credential>,
+        moving: &Move,
+    ) -> Result<Option<[Permit; 2]>, Error> {
+        let (from, to) = (&moving.from.0, &moving.to.0);
+        // In order of their ids, so that two moves in opposite directions do not wait for each other.
+        let [first, second] = if from < to { [from, to] } else { [to, from] };
+        let first = self.permit(credential.clone(), first).await?;
+        let second = self.permit(credential, second).await?;
+        let (Some(first), Some(second)) = (first, second) else { return Ok(None) };
+        Ok(Some(if from < to { [first, second] } else { [second, first] }))
+    }
+
+    /// Moves a device to another application, and tells the network servers, if there are any.
+    pub(super) async fn relocate_device(&self, permits: Option<[Permit; 2]>, moving: &Move) -> Result<Moved, Error> {
+        let Some([from, to]) = &permits else { return self.devices.move_device(moving).await };
+        let (app_id, dev_id) = &moving.from;
+        let released = self.released_by(&self.devices.get(app_id, dev_id).await?);
+        // First, for the case that this process is killed or a network broker is away after the move. As long as the
+        // device has not moved, nothing comes of it.
+        if let Some(released) = &released {
+            self.devices.note_released(released).await?;
+        }
+        let moved = self.devices.move_device(moving).await?;
+        let told = async {
+            self.network_brokers.tell_moved([&from.token, &to.token], &moved.before, &moved.device).await?;
+            if let Some(released) = &released {
+                self.devices.forget_released(released).await?;
+            }
+            Ok::<_, Error>(())
+        };
+        if let Err(error) = told.await {
+            let error = ErrorChain(&error);
+            tracing::warn!(%app_id, %dev_id, %error, "cannot tell a network server that a device moved: trying again");
+        }
+        Ok(moved)
+    }
+
+    /// The EUIs that network servers may have of a device that moves; none if it has none.
+    fn released_by(&self, device: &Device) -> Option<Released> {
+        let euis = device.euis()?;
+        Some(Released {
+            app_id: device.app_id.clone(),
+            dev_id: device.dev_id.clone(),
+            app_eui: euis.app_eui,
+            dev_eui: euis.dev_eui,
+            brokers: self.network_brokers.ids.clone(),
+        })
     }
 
     /// Deletes all devices of an application, each in the network servers first, if there are network brokers. The

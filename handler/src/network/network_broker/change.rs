@@ -64,6 +64,23 @@ impl NetworkBrokers {
         deleted
     }
 
+    /// Tells the network servers that a device is one of another application now, in the names of those who may change
+    /// it in the old one and in the new one. What was noted as released is done later if this fails.
+    pub(crate) async fn tell_moved(
+        &self,
+        [old_token, new_token]: [&Secret; 2],
+        before: &Device,
+        device: &Device,
+    ) -> Result<(), Error> {
+        let message = message(device);
+        for id in &self.ids {
+            let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? else { continue };
+            self.delete_at(id, &client, old_token, before).await?;
+            client.set_device(new_token, &message).await.map_err(|error| failed(id, error))?;
+        }
+        Ok(())
+    }
+
     /// Creates or changes a device in the network servers. If it had other EUIs before, those are deleted.
     async fn tell<'a>(
         &'a self,

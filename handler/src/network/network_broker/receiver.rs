@@ -9,7 +9,7 @@ use tokio::{
     time::sleep,
 };
 use tokio_util::task::TaskTracker;
-use types::{AppId, Clock, DevId, ErrorEvent, Kind, Kinded, Metadata, Timestamp};
+use types::{AppEui, AppId, Clock, DevEui, DevId, ErrorEvent, Kind, Kinded, Metadata, Timestamp};
 
 use super::{
     metadata::{self, metadata},
@@ -141,16 +141,39 @@ impl UplinkReceiver {
     ) -> Result<Verified, Error> {
         let f_cnt = metadata::lorawan(message.protocol_metadata.as_ref()).map_or(0, |lorawan| lorawan.f_cnt);
         let frame = UplinkFrame::parse(&message.payload, f_cnt)?;
-        let sender = while_unavailable(|| self.devices.sender(app_id, dev_id)).await?;
+        let sender = while_unavailable(|| self.sender((app_id, dev_id), message)).await?;
         let frame = frame.open(&SessionKeys::of(&sender.device)?)?;
         let is_retry = sender.counters.as_ref().is_some_and(|counters| counters.f_cnt_up == frame.f_cnt);
         let received = if message.server_time == 0 { arrived } else { Timestamp::from_nanos(message.server_time) };
         let (received_by, gateways) = (message.protocol_metadata.as_ref(), &message.gateway_metadata);
         let metadata = metadata(received_by, gateways, message.server_time, message.payload.len());
         let metadata = located(metadata, &sender.device);
-        let verified = Verified { metadata, sender, frame, received, arrived, is_retry };
-        while_unavailable(|| self.publish(&verified)).await?;
+        let mut verified = Verified { metadata, sender, frame, received, arrived, is_retry };
+        let published = while_unavailable(|| self.publish(&verified)).await;
+        if published.as_ref().is_err_and(|error| error.kind() == Kind::NotFound) {
+            // It was moved since it was read, and nothing was published.
+            verified.sender = while_unavailable(|| self.sender((app_id, dev_id), message)).await?;
+            while_unavailable(|| self.publish(&verified)).await?;
+        } else {
+            published?;
+        }
         Ok(verified)
+    }
+
+    /// The device that a network broker names, or the one that has its EUIs since it was moved to another application:
+    /// the network server may not know of that yet.
+    async fn sender(
+        &self,
+        (app_id, dev_id): (&AppId, &DevId),
+        message: &DeduplicatedUplinkMessage,
+    ) -> Result<Sender, Error> {
+        let missing = match self.devices.sender(app_id, dev_id).await {
+            Err(error) if error.kind() == Kind::NotFound => error,
+            found => return found,
+        };
+        let euis = (AppEui::try_from(message.app_eui.as_slice()), DevEui::try_from(message.dev_eui.as_slice()));
+        let (Ok(app_eui), Ok(dev_eui)) = euis else { return Err(missing) };
+        self.devices.sender_elsewhere((app_eui, dev_eui), (app_id, dev_id)).await?.ok_or(missing)
     }
 
     /// Brings an uplink to its application.

@@ -93,7 +93,7 @@ impl Reconciler {
             if timeout(RELEASED_INTERVAL, self.subscribed.notified()).await.is_ok() {
                 wanted.notify_one();
             }
-            let problem = self.tell_released().await.err().map(|error| ErrorChain(&error).to_string());
+            let problem = self.tell_released(wanted).await.err().map(|error| ErrorChain(&error).to_string());
             let problem = problem.unwrap_or_default();
             if !problem.is_empty() && problem != last_problem {
                 tracing::warn!(id = %self.id, problem, "cannot delete released EUIs in a network server: trying again");
@@ -204,18 +204,24 @@ impl Reconciler {
         }
     }
 
-    /// Deletes in the network server what the operator has released. The last failure is returned, after all others
-    /// were attempted.
-    async fn tell_released(&self) -> Result<(), Error> {
+    /// Deletes in the network server what the operator has released, and what has moved to another application, which
+    /// is `wanted` there then. The last failure is returned, after all others were attempted.
+    async fn tell_released(&self, wanted: &Notify) -> Result<(), Error> {
         let (devices, mut told) = (&self.reconciliation.devices, Ok(()));
         for (released, entry) in devices.released_at(&self.id).await? {
             let holder = devices.holder(released.app_eui, released.dev_eui).await?;
+            let has_moved = holder.as_ref().is_some_and(|(app_id, _)| *app_id != released.app_id);
             if holder.is_some_and(|(app_id, dev_id)| (&app_id, &dev_id) == (&released.app_id, &released.dev_id)) {
                 // Not released yet, or registered again.
                 continue;
             }
             match self.delete_released(&released).await {
-                Ok(()) => devices.released_there((released, entry), &self.id, &self.brokers.ids).await?,
+                Ok(()) => {
+                    devices.released_there((released, entry), &self.id, &self.brokers.ids).await?;
+                    if has_moved {
+                        wanted.notify_one();
+                    }
+                }
                 Err(error) => told = Err(error),
             }
         }

@@ -1,8 +1,8 @@
 //! Keys of the handler's records in the store.
 //!
 //! All records of an application share its tag, so one commit can change several of them and one prefix finds them all.
-//! Only the holders of EUIs, the deletions that have begun, and limits have other tags. The deletion of a device has a
-//! record of each kind.
+//! Only the holders of EUIs, the deletions and moves that have begun, and limits have other tags. The deletion of a
+//! device has a record of each kind, and so has its move.
 
 use runtime::SourcesHash;
 use store::{Key, Tag};
@@ -153,6 +153,35 @@ pub(crate) fn deleted_ids_of(deletion: &Key) -> Result<(AppId, DevId), Error> {
     let ids = deletion.path().strip_prefix("handler/device-deletion/").unwrap_or_default();
     let (app_id, dev_id) = ids.split_once('/').unwrap_or_default();
     Ok((app_id.parse()?, dev_id.parse()?))
+}
+
+/// What an application still has of a device that leaves for another one.
+pub(crate) fn leaving(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+    key(app_id, &format!("leaving/{dev_id}"))
+}
+
+/// Keeps an id free for a device that comes from another application, and then says that it came.
+pub(crate) fn arriving(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+    key(app_id, &format!("arriving/{dev_id}"))
+}
+
+/// Names the move of a device from one application and id to another, so that it is completed after a restart.
+pub(crate) fn device_move([from, to]: [&(AppId, DevId); 2]) -> Result<Key, Error> {
+    service_key(&format!("device-move/{}/{}/{}/{}", from.0, from.1, to.0, to.1))
+}
+
+/// The prefix of all of them.
+pub(crate) fn device_moves() -> Result<Key, Error> {
+    service_key("device-move/")
+}
+
+/// The ids of application and device before and after the move in such a key.
+pub(crate) fn moved_ids_of(device_move: &Key) -> Result<[(AppId, DevId); 2], Error> {
+    let ids = device_move.path().strip_prefix("handler/device-move/").unwrap_or_default();
+    let mut ids = ids.split('/');
+    let mut next = || ids.next().unwrap_or_default();
+    let [from, to] = [(next(), next()), (next(), next())];
+    Ok([(from.0.parse()?, from.1.parse()?), (to.0.parse()?, to.1.parse()?)])
 }
 
 /// A pair of EUIs that the operator has released.

@@ -82,9 +82,10 @@ impl Devices {
         if now.since(at) > ABANDONED_AGE { self.forget(announced).await } else { Ok(()) }
     }
 
-    async fn forget(&self, entry: Entry) -> Result<(), Error> {
+    /// Deletes a record, unless it has changed since it was read.
+    pub(super) async fn forget(&self, entry: Entry) -> Result<(), Error> {
         let batch = Batch::new().expect(entry.key.clone(), entry.version).delete(entry.key);
-        // A conflict means that there is a later deletion.
+        // A conflict means that there is a later deletion or move.
         let _ = self.store.commit(batch).await?;
         Ok(())
     }

@@ -7,7 +7,7 @@ use server::usage::Usage;
 use store::{Batch, Commit, Entry, Key, Store};
 use types::{AppId, Clock, DevId, Kind, Kinded, Timestamp};
 
-use super::{change::Change, frame_counters, model::Device, record};
+use super::{change::Change, frame_counters, in_flight, model::Device, record};
 use crate::{
     Error,
     registry::{
@@ -77,7 +77,7 @@ impl Devices {
         ];
         let [summary, device, counters] = self.store.get_array(&keys).await?;
         summary.ok_or_else(|| Error::application_not_found(app_id))?;
-        let device = device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        let Some(device) = device else { return Err(self.absent(app_id, dev_id).await) };
         let mut device = record::read(&self.sealer, &device.value)?;
         if let Some(counters) = frame_counters::read(counters.as_ref())? {
             counters.update(&mut device);
@@ -131,7 +131,7 @@ impl Devices {
         let keys = [store_keys::summary(app_id)?, store_keys::device(app_id, dev_id)?];
         let [summary, device] = self.store.get_array(&keys).await?;
         let summary = summary.ok_or_else(|| Error::application_not_found(app_id))?;
-        let device = device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        let Some(device) = device else { return Err(self.absent(app_id, dev_id).await) };
         Ok((summary.value, device.value))
     }
 
@@ -202,17 +202,22 @@ impl Devices {
         let (app_id, dev_id) = (&device.app_id, &device.dev_id);
         let (summary_key, key) = (store_keys::summary(app_id)?, store_keys::device(app_id, dev_id)?);
         let counters_key = store_keys::frame_counters(app_id, dev_id)?;
-        let keys = [summary_key, key.clone(), counters_key.clone()];
+        let [leaving_key, arriving_key] = in_flight::keys(app_id, dev_id)?;
+        let keys = [summary_key, key.clone(), counters_key.clone(), leaving_key, arriving_key];
         let keys: Vec<Key> = keys.into_iter().chain(eui_key(&device)?).collect();
         let mut found = self.store.get(&keys).await?.into_iter();
         let application = found.next().flatten().ok_or_else(|| Error::application_not_found(app_id))?;
         let (stored, counters) = (found.next().flatten(), found.next().flatten());
+        let moves = [found.next().flatten(), found.next().flatten()];
         let named = found.next().flatten();
         if stored.is_some() && if_exists == IfExists::Fail {
             return Err(Error::already_exists("Device", format_args!("{app_id}:{dev_id}")));
         }
         // A device must not outlive its application.
         let mut batch = Batch::new().expect(application.key, application.version).expect_entry(&key, stored.as_ref());
+        if stored.is_none() {
+            batch = in_flight::expect_free(batch, (app_id, dev_id), &moves)?;
+        }
         let mut old = stored.map(|stored| record::read(&self.sealer, &stored.value)).transpose()?;
         if let (Some(old), Some(counters)) = (&mut old, frame_counters::read(counters.as_ref())?) {
             counters.update(old);

@@ -24,6 +24,8 @@ use crate::{
 
 /// Time that a claim lasts that a crash interrupted; far longer than a request.
 const CLAIM_AGE_MAX: Duration = Duration::from_secs(600);
+/// What the claims of both applications say while a device moves from one to the other. They are nobody else's.
+pub(super) const MOVING: &str = "moving";
 
 impl Device {
     /// Its EUIs; none if both are zero, because then nothing joins with them.
@@ -164,6 +166,9 @@ impl Devices {
         let _ = self.store.commit(batch.growing()).await?;
         let mut found = self.store.get(&[claiming, holder.clone()]).await?.into_iter();
         let (claiming, current) = (found.next().flatten(), found.next().flatten());
+        if claiming.as_ref().is_some_and(|claiming| *claiming.value == *MOVING.as_bytes()) {
+            return Err(Error::Moving("the device with these EUIs".to_owned()));
+        }
         let batch = match current {
             None => Batch::new().expect_absent(holder.clone()),
             Some(current) if self.is_held_by_other(app_id, euis, &current).await? => return Err(taken(euis)),
@@ -187,7 +192,7 @@ impl Devices {
 }
 
 /// The same for devices of the caller's application and of others, so as not to reveal whose it is.
-fn taken(Euis { app_eui, dev_eui }: Euis) -> Error {
+pub(super) fn taken(Euis { app_eui, dev_eui }: Euis) -> Error {
     if dev_eui.is_zero() {
         return Error::already_exists("Registration template with AppEUI", app_eui);
     }

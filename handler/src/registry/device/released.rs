@@ -1,6 +1,8 @@
-//! EUIs that the operator has released, and that network servers may still have.
+//! EUIs that the operator has released, or that went to another application with their device, and that network servers
+//! may still have.
 //!
-//! The operator's command changes only the store, so the handler tells the network servers when it next can.
+//! The operator's command changes only the store, so the handler tells the network servers when it next can. After a
+//! move, it does so if it could not tell them at once.
 
 use std::time::Duration;
 
@@ -37,15 +39,27 @@ impl Devices {
     /// Deletes a device, so that any application may register its EUIs; also in the network servers behind the network
     /// brokers that [`Released`] names, once the handler reaches them.
     pub async fn release(&self, released: &Released) -> Result<(), Error> {
+        // First, because nobody could find out later that it is missing. As long as the device exists, nothing comes of
+        // it.
+        self.note_released(released).await?;
+        // A handler finds the deletion, and deletes the history.
+        self.delete(&released.app_id, &released.dev_id).await.map(drop)
+    }
+
+    /// Notes that network servers may have EUIs that are about to be somebody else's.
+    pub(crate) async fn note_released(&self, released: &Released) -> Result<(), Error> {
         if !released.brokers.is_empty() {
             let key = store_keys::released(euis(released))?;
-            // First, because nobody could find out later that it is missing. As long as the device exists, nothing
-            // comes of it.
             let batch = Batch::new().put_until(key, serde_json::to_vec(released)?, self.released_until());
             _ = self.store.commit(batch).await?;
         }
-        // A handler finds the deletion, and deletes the history.
-        self.delete(&released.app_id, &released.dev_id).await.map(drop)
+        Ok(())
+    }
+
+    /// Forgets such a note: the network servers know.
+    pub(crate) async fn forget_released(&self, released: &Released) -> Result<(), Error> {
+        _ = self.store.commit(Batch::new().delete(store_keys::released(euis(released))?)).await?;
+        Ok(())
     }
 
     /// The pairs that the network server behind a network broker may still have. At most [`LIST_MAX`] are looked at.

@@ -24,7 +24,7 @@ impl Devices {
     pub(crate) async fn sender(&self, app_id: &AppId, dev_id: &DevId) -> Result<Sender, Error> {
         let keys = [store_keys::device(app_id, dev_id)?, store_keys::frame_counters(app_id, dev_id)?];
         let [device, counters] = self.store.get_array(&keys).await?;
-        let Entry { value, version, .. } = device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        let Some(Entry { value, version, .. }) = device else { return Err(self.absent(app_id, dev_id).await) };
         Ok(Sender {
             device: record::read(&self.sealer, &value)?,
             counters: frame_counters::read(counters.as_ref())?,

@@ -1,0 +1,34 @@
+//! Moving devices to other applications.
+
+use api::device::{MoveDeviceRequest, MovedDevice, device_manager_client::DeviceManagerClient as Stub};
+use tonic::transport::Channel;
+use types::{AppId, DevId};
+
+use super::HandlerClient;
+use crate::{
+    Result,
+    transport::{
+        grpc::{RESPONSE_BYTES_MAX, authorized},
+        retry::Call,
+    },
+};
+
+impl HandlerClient {
+    /// Moves a device to another application of the handler, with its keys, session and counters. The credential needs
+    /// the right `devices` to both.
+    pub async fn move_device(&self, from: (&AppId, &DevId), to: (&AppId, &DevId)) -> Result<MovedDevice> {
+        let message = MoveDeviceRequest {
+            app_id: from.0.to_string(),
+            dev_id: from.1.to_string(),
+            to_app_id: to.0.to_string(),
+            to_dev_id: to.1.to_string(),
+        };
+        let request = || authorized(message.clone(), &self.credential);
+        let send = |channel, request| async move { stub(channel).move_device(request).await };
+        self.peer.call(Call::Once, request, send).await
+    }
+}
+
+fn stub(channel: Channel) -> Stub<Channel> {
+    Stub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX)
+}

@@ -1,0 +1,94 @@
+//! Devices between two applications: what each of them stores while one moves.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use store::{Batch, Entry, Key};
+use types::{AppId, DevId, Timestamp};
+
+use crate::{Error, registry::application::store_keys};
+
+/// A device, and the application and the id that it gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Its application and its id.
+    pub from: (AppId, DevId),
+    /// Its new application, and its id there.
+    pub to: (AppId, DevId),
+}
+
+/// What the old application has of a device from the decision to move it until the new one has it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Leaving {
+    pub(super) to: (AppId, DevId),
+    /// Time at which the move began, which tells it from others.
+    pub(super) at: Timestamp,
+    /// The record of the device in its new application.
+    pub(super) device: Box<RawValue>,
+    pub(super) counters: Option<Box<RawValue>>,
+    pub(super) nonces: Option<Box<RawValue>>,
+}
+
+/// What the new application has of a device while it moves.
+#[derive(PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Arriving {
+    pub(super) from: (AppId, DevId),
+    /// Time at which the move began.
+    pub(super) at: Timestamp,
+    /// False as long as only the id is kept free.
+    pub(super) is_there: bool,
+}
+
+impl Move {
+    /// Succeeds if the applications differ; [`Error::Invalid`] otherwise.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.from.0 == self.to.0 {
+            let rule = format_args!("the device is in application {} already: name another one", self.to.0);
+            return Err(Error::invalid("Application", rule));
+        }
+        Ok(())
+    }
+
+    pub(super) fn ids(&self) -> [&(AppId, DevId); 2] {
+        [&self.from, &self.to]
+    }
+}
+
+impl Arriving {
+    pub(super) fn read(entry: Option<&Entry>) -> Result<Option<Self>, Error> {
+        Ok(entry.map(|entry| serde_json::from_slice(&entry.value)).transpose()?)
+    }
+}
+
+/// The keys of what is stored about a device that leaves and about one that arrives under an id.
+pub(super) fn keys(app_id: &AppId, dev_id: &DevId) -> Result<[Key; 2], Error> {
+    Ok([store_keys::leaving(app_id, dev_id)?, store_keys::arriving(app_id, dev_id)?])
+}
+
+/// Requires that an id at which there is no device is not one that leaves or arrives; [`Error::Moving`] if it is.
+pub(super) fn expect_free(
+    batch: Batch,
+    (app_id, dev_id): (&AppId, &DevId),
+    [leaving, arriving]: &[Option<Entry>; 2],
+) -> Result<Batch, Error> {
+    let is_kept_free = Arriving::read(arriving.as_ref())?.is_some_and(|arriving| !arriving.is_there);
+    if leaving.is_some() || is_kept_free {
+        return Err(error(app_id, dev_id));
+    }
+    let [leaving_key, arriving_key] = keys(app_id, dev_id)?;
+    Ok(batch.expect_absent(leaving_key).expect_entry(&arriving_key, arriving.as_ref()))
+}
+
+/// A stored record of JSON as it is.
+pub(super) fn raw(record: &[u8]) -> Result<Box<RawValue>, Error> {
+    Ok(serde_json::from_slice(record)?)
+}
+
+/// The bytes of such a record.
+pub(super) fn bytes(record: &RawValue) -> Vec<u8> {
+    record.get().as_bytes().to_vec()
+}
+
+/// The error for a device that moves at this very moment.
+pub(super) fn error(app_id: &AppId, dev_id: &DevId) -> Error {
+    Error::Moving(format!("device {app_id}:{dev_id}"))
+}

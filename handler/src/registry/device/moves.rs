@@ -1,0 +1,231 @@
+//! Moving a device to another application, so that one of the two has it whenever the process is killed.
+//!
+//! Applications have tags of their own, so no commit covers both. The new application first keeps the id and the EUIs
+//! free, and the move is noted under the tag of the service, where it is found after a kill. One commit of the old
+//! application decides: it replaces the device by a copy that leaves. From then on, this process or another completes
+//! the move: the EUIs change hands, the new application gets the copy, and the old one forgets it. If the new
+//! application is gone by then, or the id is taken, the device goes back.
+
+mod completion;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use store::{Batch, Commit, Entry};
+use types::{AppId, DevId, Timestamp};
+
+use super::{
+    devices::{CHANGE_ATTEMPTS_MAX, Devices},
+    eui_claim::{MOVING, taken},
+    frame_counters,
+    in_flight::{self, Arriving, Leaving, Move, raw},
+    model::Device,
+    record,
+};
+use crate::{
+    Error,
+    registry::application::{euis::Euis, store_keys},
+};
+
+/// Time that an application keeps an id and EUIs free, unless the move is completed later; far longer than a move.
+const RESERVED_AGE_MAX: Duration = Duration::from_secs(600);
+
+/// A device that was moved.
+pub struct Moved {
+    /// The device as its old application had it.
+    pub before: Device,
+    /// The same device in its new application.
+    pub device: Device,
+    /// The record of the downlinks that waited for it. They were dropped.
+    pub(crate) downlinks: Option<Bytes>,
+}
+
+/// The records of a device that is to leave.
+struct Source {
+    summary: Entry,
+    device: Entry,
+    counters: Option<Entry>,
+    nonces: Option<Entry>,
+    downlinks: Option<Entry>,
+}
+
+/// Results of keeping an id free.
+enum Place {
+    Kept,
+    /// The device of this very move has it.
+    Arrived,
+    /// Others interfered.
+    Changed,
+}
+
+impl Devices {
+    /// Moves a device with its keys, session, counters and EUIs. Downlinks that wait for it are dropped.
+    ///
+    /// [`Error::NotFound`] if the device or one of the applications does not exist, [`Error::AlreadyExists`] if the id
+    /// is taken in the new application. After any other error, [`Self::moves`] may have the move, which is completed
+    /// later.
+    pub async fn move_device(&self, moving: &Move) -> Result<Moved, Error> {
+        moving.check()?;
+        let at = self.clock.now();
+        let left = store::retry(CHANGE_ATTEMPTS_MAX, || self.try_leave(moving, at)).await;
+        let left = left.and_then(|left| left.ok_or_else(|| Error::device_conflict(&moving.from.0, &moving.from.1)));
+        // If the store has failed, nobody knows whether the device has left.
+        if left.as_ref().is_err_and(|error| !matches!(error, Error::Store(_))) {
+            self.give_place_up(moving, at).await;
+        }
+        let moved = left?;
+        self.complete_move(moving).await?;
+        // Another process may have completed it, and the device may have gone back.
+        self.check_exists(&moving.to.0, &moving.to.1).await?;
+        Ok(moved)
+    }
+
+    /// Replaces the device by a copy that leaves; none if others interfered.
+    async fn try_leave(&self, moving: &Move, at: Timestamp) -> Result<Option<Moved>, Error> {
+        let (app_id, dev_id) = &moving.from;
+        let source = self.source(app_id, dev_id).await?;
+        let mut before = record::read(&self.sealer, &source.device.value)?;
+        let mut device = before.clone();
+        (device.app_id, device.dev_id) = moving.to.clone();
+        let named = self.own_name(&before).await?;
+        let leaving = serde_json::to_vec(&Leaving {
+            to: moving.to.clone(),
+            at,
+            device: raw(&record::write(&self.sealer, &device)?)?,
+            counters: source.counters.as_ref().map(|counters| raw(&counters.value)).transpose()?,
+            nonces: source.nonces.as_ref().map(|nonces| raw(&nonces.value)).transpose()?,
+        })?;
+        if !matches!(self.keep_place(moving, at, device.euis(), Some(leaving.len())).await?, Place::Kept) {
+            return Ok(None);
+        }
+        // Only what is noted is found after a kill.
+        _ = self
+            .store
+            .commit(Batch::new().put(store_keys::device_move(moving.ids())?, serde_json::to_vec(&at)?))
+            .await?;
+        let batch = source.batch_without(app_id, dev_id)?.put(store_keys::leaving(app_id, dev_id)?, leaving);
+        let batch = match named {
+            // Until they change hands, the EUIs stay with the old application.
+            Some((euis, named)) => batch
+                .expect(named.key.clone(), named.version)
+                .delete(named.key)
+                .put(store_keys::claiming(app_id, euis)?, MOVING),
+            None => batch,
+        };
+        if self.store.commit(batch).await? == Commit::Conflict {
+            return Ok(None);
+        }
+        if let Some(counters) = frame_counters::read(source.counters.as_ref())? {
+            counters.update(&mut before);
+            counters.update(&mut device);
+        }
+        Ok(Some(Moved { before, device, downlinks: source.downlinks.map(|downlinks| downlinks.value) }))
+    }
+
+    /// The records of a device that is to leave; [`Error::NotFound`] if it does not exist.
+    async fn source(&self, app_id: &AppId, dev_id: &DevId) -> Result<Source, Error> {
+        let keys = [
+            store_keys::summary(app_id)?,
+            store_keys::device(app_id, dev_id)?,
+            store_keys::leaving(app_id, dev_id)?,
+            store_keys::frame_counters(app_id, dev_id)?,
+            store_keys::nonces(app_id, dev_id)?,
+            store_keys::downlinks(app_id, dev_id)?,
+        ];
+        let [summary, device, leaving, counters, nonces, downlinks] = self.store.get_array(&keys).await?;
+        let summary = summary.ok_or_else(|| Error::application_not_found(app_id))?;
+        if leaving.is_some() {
+            return Err(in_flight::error(app_id, dev_id));
+        }
+        let device = device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        Ok(Source { summary, device, counters, nonces, downlinks })
+    }
+
+    /// The EUIs of a device, with the record that says that they are its own; [`Error::AlreadyExists`] if they are
+    /// those of another one, which only templates from before there were such records can share.
+    async fn own_name(&self, device: &Device) -> Result<Option<(Euis, Entry)>, Error> {
+        let Some(euis) = device.euis() else { return Ok(None) };
+        let [named] = self.store.get_array(&[store_keys::eui(&device.app_id, euis)?]).await?;
+        let named = named.filter(|named| *named.value == *device.dev_id.as_str().as_bytes());
+        Ok(Some((euis, named.ok_or_else(|| taken(euis))?)))
+    }
+
+    /// Keeps the id and the EUIs free in the new application; [`Error::AlreadyExists`] if another device has the id or
+    /// is about to. `room` is what the device takes there, in bytes, if its owner may be refused that.
+    async fn keep_place(
+        &self,
+        moving: &Move,
+        at: Timestamp,
+        euis: Option<Euis>,
+        room: Option<usize>,
+    ) -> Result<Place, Error> {
+        let (app_id, dev_id) = &moving.to;
+        let arriving_key = store_keys::arriving(app_id, dev_id)?;
+        let keys = [store_keys::summary(app_id)?, store_keys::device(app_id, dev_id)?, arriving_key.clone()];
+        let [summary, device, arriving] = self.store.get_array(&keys).await?;
+        let summary = summary.ok_or_else(|| Error::application_not_found(app_id))?;
+        let found = Arriving::read(arriving.as_ref())?;
+        if found == Some(Arriving { from: moving.from.clone(), at, is_there: true }) {
+            return Ok(Place::Arrived);
+        }
+        let is_others = found.is_some_and(|found| !found.is_there && found.from != moving.from);
+        if device.is_some() || is_others {
+            return Err(Error::already_exists("Device", format_args!("{app_id}:{dev_id}")));
+        }
+        let until = self.reserved_until();
+        let [_, device_key, _] = keys;
+        let mut place = serde_json::to_vec(&Arriving { from: moving.from.clone(), at, is_there: false })?;
+        // The owner's budget is asked for as much as will come, because what comes cannot be refused any more.
+        place.resize(place.len().max(room.unwrap_or_default()), b' ');
+        let batch = Batch::new()
+            .expect(summary.key, summary.version)
+            .expect_absent(device_key)
+            .expect_entry(&arriving_key, arriving.as_ref())
+            .put_until(arriving_key, place, until);
+        let batch = match euis {
+            Some(euis) => batch.expect_absent(store_keys::eui(app_id, euis)?).put_until(
+                store_keys::claiming(app_id, euis)?,
+                MOVING,
+                until,
+            ),
+            None => batch,
+        };
+        let batch = if room.is_some() { batch.growing() } else { batch };
+        Ok(if self.store.commit(batch).await? == Commit::Done { Place::Kept } else { Place::Changed })
+    }
+
+    fn reserved_until(&self) -> u64 {
+        u64::try_from(self.clock.now().plus(RESERVED_AGE_MAX).as_millis()).unwrap_or_default()
+    }
+
+    /// The error for a device that is not there: it may be about to come from another application.
+    pub(super) async fn absent(&self, app_id: &AppId, dev_id: &DevId) -> Error {
+        let arriving = async {
+            let [arriving] = self.store.get_array(&[store_keys::arriving(app_id, dev_id)?]).await?;
+            Arriving::read(arriving.as_ref())
+        };
+        match arriving.await {
+            Ok(Some(Arriving { is_there: false, .. })) => in_flight::error(app_id, dev_id),
+            Ok(_) => Error::device_not_found(app_id, dev_id),
+            Err(error) => error,
+        }
+    }
+}
+
+impl Source {
+    /// A batch that deletes the records, if they are as they were read.
+    fn batch_without(&self, app_id: &AppId, dev_id: &DevId) -> Result<Batch, Error> {
+        let batch = Batch::new()
+            .expect(self.summary.key.clone(), self.summary.version)
+            .expect(self.device.key.clone(), self.device.version)
+            .expect_absent(store_keys::leaving(app_id, dev_id)?)
+            .delete(self.device.key.clone())
+            .delete(store_keys::sent_downlinks(app_id, dev_id)?);
+        let parts = [
+            (store_keys::frame_counters(app_id, dev_id)?, &self.counters),
+            (store_keys::nonces(app_id, dev_id)?, &self.nonces),
+            (store_keys::downlinks(app_id, dev_id)?, &self.downlinks),
+        ];
+        Ok(parts.into_iter().fold(batch, |batch, (key, part)| batch.expect_entry(&key, part.as_ref()).delete(key)))
+    }
+}

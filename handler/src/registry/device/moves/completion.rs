@@ -1,0 +1,251 @@
+//! The second half of a move, from the commit that decided it. Any process may do it, also several at once.
+
+use std::time::Duration;
+
+use server::status::ErrorChain;
+use store::{Batch, Commit, Entry};
+use types::{AppEui, AppId, DevEui, DevId, Kind, Kinded, Timestamp};
+
+use super::Place;
+use crate::{
+    Error,
+    registry::{
+        application::{euis::Euis, store_keys},
+        device::{
+            devices::{CHANGE_ATTEMPTS_MAX, Devices},
+            eui_claim::MOVING,
+            in_flight::{self, Arriving, Leaving, Move, bytes},
+            record,
+            sender::Sender,
+        },
+    },
+};
+
+/// Maximum number of moves read at once.
+const READ_MAX: usize = 256;
+/// Age at which a move that was noted and is not decided never will be.
+const ABANDONED_AGE: Duration = Duration::from_secs(3600);
+
+/// A device that leaves.
+struct Left {
+    entry: Entry,
+    leaving: Leaving,
+    euis: Option<Euis>,
+}
+
+impl Devices {
+    /// Moves that were noted and have not ended, in order of their ids, after this one.
+    pub async fn moves(&self, after: Option<&Move>) -> Result<Vec<Move>, Error> {
+        let after = after.map(|after| store_keys::device_move(after.ids())).transpose()?;
+        let noted = self.store.list(&store_keys::device_moves()?, after.as_ref(), READ_MAX).await?;
+        let moving = |entry: &Entry| -> Result<Move, Error> {
+            let [from, to] = store_keys::moved_ids_of(&entry.key)?;
+            Ok(Move { from, to })
+        };
+        noted.iter().map(moving).collect()
+    }
+
+    /// Completes a move that was decided; false if there is none. The error that brought the device back to its old
+    /// application.
+    pub async fn complete_move(&self, moving: &Move) -> Result<bool, Error> {
+        let completed = store::retry(CHANGE_ATTEMPTS_MAX, || self.try_complete(moving)).await?;
+        let back = completed.ok_or_else(|| Error::device_conflict(&moving.to.0, &moving.to.1))?;
+        match back {
+            None => Ok(false),
+            Some(outcome) => outcome.map(|()| true),
+        }
+    }
+
+    /// The outer option is none if others interfered, the inner one if nothing leaves.
+    async fn try_complete(&self, moving: &Move) -> Result<Option<Option<Result<(), Error>>>, Error> {
+        let Some(left) = self.left(moving).await? else {
+            self.forget_move(moving).await?;
+            return Ok(Some(None));
+        };
+        let outcome = match self.try_arrive(moving, &left).await {
+            Ok(true) => Ok(()),
+            Ok(false) => return Ok(None),
+            Err(error) if matches!(error.kind(), Kind::NotFound | Kind::AlreadyExists) => Err(error),
+            Err(error) => return Err(error),
+        };
+        let is_done = match outcome {
+            Ok(()) => self.forget_left(moving, &left).await?,
+            Err(_) => self.try_return(moving, &left).await?,
+        };
+        if !is_done {
+            return Ok(None);
+        }
+        if outcome.is_err() {
+            self.give_place_up(moving, left.leaving.at).await;
+        }
+        self.forget_move(moving).await?;
+        Ok(Some(Some(outcome)))
+    }
+
+    /// What leaves with this move; none if nothing does.
+    async fn left(&self, moving: &Move) -> Result<Option<Left>, Error> {
+        let (app_id, dev_id) = &moving.from;
+        let [entry] = self.store.get_array(&[store_keys::leaving(app_id, dev_id)?]).await?;
+        let Some(entry) = entry else { return Ok(None) };
+        let leaving: Leaving = serde_json::from_slice(&entry.value)?;
+        if leaving.to != moving.to {
+            return Ok(None);
+        }
+        let euis = record::read_without_keys(leaving.device.get().as_bytes())?.euis();
+        Ok(Some(Left { entry, leaving, euis }))
+    }
+
+    /// Brings the device into its new application; false if others interfered.
+    async fn try_arrive(&self, moving: &Move, left: &Left) -> Result<bool, Error> {
+        let (Left { leaving, euis, .. }, (app_id, dev_id)) = (left, &moving.to);
+        // Once more, because it may have expired, and so that of several processes one goes on.
+        match self.keep_place(moving, leaving.at, *euis, None).await? {
+            Place::Arrived => return Ok(true),
+            Place::Changed => return Ok(false),
+            Place::Kept => {}
+        }
+        let arriving_key = store_keys::arriving(app_id, dev_id)?;
+        let [summary, arriving] = self.store.get_array(&[store_keys::summary(app_id)?, arriving_key.clone()]).await?;
+        let (Some(summary), Some(arriving)) = (summary, arriving) else { return Ok(false) };
+        let mut place = Arriving { from: moving.from.clone(), at: leaving.at, is_there: false };
+        if Arriving::read(Some(&arriving))?.as_ref() != Some(&place) || !self.hand_over(left, app_id).await? {
+            return Ok(false);
+        }
+        place.is_there = true;
+        let batch = Batch::new()
+            .expect(summary.key, summary.version)
+            .expect(arriving_key.clone(), arriving.version)
+            .put(arriving_key, serde_json::to_vec(&place)?);
+        let batch = put_device(batch, (app_id, dev_id), left, bytes(&leaving.device))?;
+        Ok(self.store.commit(batch).await? == Commit::Done)
+    }
+
+    /// Brings the device back into its old application; false if others interfered.
+    async fn try_return(&self, moving: &Move, left: &Left) -> Result<bool, Error> {
+        let (app_id, dev_id) = &moving.from;
+        if !self.hand_over(left, app_id).await? {
+            return Ok(false);
+        }
+        let mut device = record::read(&self.sealer, left.leaving.device.get().as_bytes())?;
+        (device.app_id, device.dev_id) = moving.from.clone();
+        let batch = Batch::new().expect(left.entry.key.clone(), left.entry.version).delete(left.entry.key.clone());
+        let batch = put_device(batch, (app_id, dev_id), left, record::write(&self.sealer, &device)?)?;
+        Ok(self.store.commit(batch).await? == Commit::Done)
+    }
+
+    /// Makes an application the holder of the EUIs of a device that still leaves; false if it does not any more, or
+    /// others interfered.
+    async fn hand_over(&self, left: &Left, app_id: &AppId) -> Result<bool, Error> {
+        let holder_key = left.euis.map(store_keys::holder).transpose()?;
+        let holder = match &holder_key {
+            Some(key) => self.store.get_array(std::array::from_ref(key)).await?,
+            None => [None],
+        };
+        // After the holder was read: whoever moves the device on rewrites the holder.
+        let [still] = self.store.get_array(std::array::from_ref(&left.entry.key)).await?;
+        if still.is_none_or(|still| still.version != left.entry.version) {
+            return Ok(false);
+        }
+        let ([holder], Some(key)) = (holder, holder_key) else { return Ok(true) };
+        if holder.as_ref().is_some_and(|holder| *holder.value == *app_id.as_str().as_bytes()) {
+            return Ok(true);
+        }
+        let batch = Batch::new().expect_entry(&key, holder.as_ref()).put(key, app_id.as_str().as_bytes().to_vec());
+        Ok(self.store.commit(batch).await? == Commit::Done)
+    }
+
+    /// The old application forgets a device that has arrived.
+    async fn forget_left(&self, moving: &Move, left: &Left) -> Result<bool, Error> {
+        let batch = Batch::new().expect(left.entry.key.clone(), left.entry.version).delete(left.entry.key.clone());
+        let batch = match left.euis {
+            Some(euis) => batch.delete(store_keys::claiming(&moving.from.0, euis)?),
+            None => batch,
+        };
+        Ok(self.store.commit(batch).await? == Commit::Done)
+    }
+
+    /// Forgets a move that has ended, or that never was decided.
+    async fn forget_move(&self, moving: &Move) -> Result<(), Error> {
+        let (app_id, dev_id) = &moving.to;
+        let [noted] = self.store.get_array(&[store_keys::device_move(moving.ids())?]).await?;
+        let Some(noted) = noted else { return Ok(()) };
+        let at: Timestamp = serde_json::from_slice(&noted.value)?;
+        let [arrived] = self.store.get_array(&[store_keys::arriving(app_id, dev_id)?]).await?;
+        let place = Arriving { from: moving.from.clone(), at, is_there: true };
+        let has_arrived = Arriving::read(arrived.as_ref())?.as_ref() == Some(&place);
+        if !has_arrived && self.clock.now().since(at) <= ABANDONED_AGE {
+            // It may still be decided.
+            return Ok(());
+        }
+        // The note last, because nothing else finds the other.
+        for entry in arrived.filter(|_| has_arrived).into_iter().chain([noted]) {
+            self.forget(entry).await?;
+        }
+        Ok(())
+    }
+
+    /// Frees the id in the new application at once, if nothing came. After a failure, it is free by itself later, as
+    /// are the EUIs.
+    pub(super) async fn give_place_up(&self, moving: &Move, at: Timestamp) {
+        let given_up = async {
+            let (app_id, dev_id) = &moving.to;
+            let [entry] = self.store.get_array(&[store_keys::arriving(app_id, dev_id)?]).await?;
+            let place = Arriving { from: moving.from.clone(), at, is_there: false };
+            let is_kept_free = Arriving::read(entry.as_ref())? == Some(place);
+            match entry.filter(|_| is_kept_free) {
+                Some(entry) => self.forget(entry).await,
+                None => Ok(()),
+            }
+        };
+        if let Err(error) = given_up.await {
+            tracing::warn!(error = %ErrorChain(&error), "cannot give up the place of a device that does not move");
+        }
+    }
+
+    /// The device that has a pair of EUIs now, which its network may still name as it was before a move;
+    /// [`Error::Moving`] while it moves. None if no device has them, or this one.
+    pub(crate) async fn sender_elsewhere(
+        &self,
+        euis: (AppEui, DevEui),
+        (app_id, dev_id): (&AppId, &DevId),
+    ) -> Result<Option<Sender>, Error> {
+        let euis = Euis { app_eui: euis.0, dev_eui: euis.1 };
+        let [holder] = self.store.get_array(&[store_keys::holder(euis)?]).await?;
+        let Some(holder) = holder else { return Ok(None) };
+        let holder: AppId = String::from_utf8_lossy(&holder.value).parse()?;
+        let keys = [store_keys::eui(&holder, euis)?, store_keys::claiming(&holder, euis)?];
+        let [named, claiming] = self.store.get_array(&keys).await?;
+        if claiming.is_some_and(|claiming| *claiming.value == *MOVING.as_bytes()) {
+            return Err(in_flight::error(app_id, dev_id));
+        }
+        let Some(named) = named else { return Ok(None) };
+        let named: DevId = String::from_utf8_lossy(&named.value).parse()?;
+        if (&holder, &named) == (app_id, dev_id) {
+            return Ok(None);
+        }
+        self.sender(&holder, &named).await.map(Some)
+    }
+}
+
+/// Adds to a batch that an application has the device, and its EUIs.
+fn put_device(
+    batch: Batch,
+    (app_id, dev_id): (&AppId, &DevId),
+    Left { leaving, euis, .. }: &Left,
+    device: Vec<u8>,
+) -> Result<Batch, Error> {
+    let key = store_keys::device(app_id, dev_id)?;
+    let mut batch = batch.expect_absent(key.clone()).put(key, device);
+    if let Some(counters) = &leaving.counters {
+        batch = batch.put(store_keys::frame_counters(app_id, dev_id)?, bytes(counters));
+    }
+    if let Some(nonces) = &leaving.nonces {
+        batch = batch.put(store_keys::nonces(app_id, dev_id)?, bytes(nonces));
+    }
+    if let Some(euis) = euis {
+        let key = store_keys::eui(app_id, *euis)?;
+        batch = batch.delete(store_keys::claiming(app_id, *euis)?);
+        batch = batch.expect_absent(key.clone()).put(key, dev_id.as_str().as_bytes().to_vec());
+    }
+    Ok(batch)
+}
