@@ -109,9 +109,19 @@ impl Network {
         self.credential_with(Scope::App(app_id.clone())).await
     }
 
+    /// A token for all of these applications.
+    pub(crate) async fn credential_for_all(&self, app_ids: &[&AppId]) -> anyhow::Result<Credential> {
+        let scopes: Vec<_> = app_ids.iter().map(|app_id| Scope::App((*app_id).clone())).collect();
+        self.restricted(&scopes).await
+    }
+
     pub(crate) async fn credential_with(&self, scope: Scope) -> anyhow::Result<Credential> {
+        self.restricted(&[scope]).await
+    }
+
+    async fn restricted(&self, scopes: &[Scope]) -> anyhow::Result<Credential> {
         let login = self.login().await?;
-        Ok(Credential::Token(self.account()?.restrict_token(&login.access_token, &[scope]).await?))
+        Ok(Credential::Token(self.account()?.restrict_token(&login.access_token, scopes).await?))
     }
 
     /// The named application, or else the selected one.

@@ -6,6 +6,7 @@ mod export;
 mod file;
 mod get;
 mod import;
+mod moves;
 mod personalize;
 mod simulate;
 mod update;
@@ -70,6 +71,7 @@ pub(crate) async fn run(
             handler.clear_downlinks(&app_id, &dev_id).await?;
             network.output.message(format_args!("No downlinks wait for {dev_id}"))
         }
+        Devices::Move(moves) => moves::run(network, &app_id, moves).await,
         Devices::Delete { dev_id, confirmation } => {
             confirm(format_args!("Delete device {dev_id} of application {app_id}?"), confirmation)?;
             handler.delete_device(&app_id, &dev_id).await?;

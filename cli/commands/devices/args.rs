@@ -3,7 +3,7 @@
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use types::{AppEui, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
 
-use super::{export::Export, import::Import, simulate::Simulate};
+use super::{export::Export, import::Import, moves::MoveDevices, simulate::Simulate};
 use crate::{completion, location::Location, terminal::Confirmation};
 
 #[derive(Debug, Subcommand)]
@@ -89,6 +89,13 @@ pub(crate) enum Devices {
         #[command(flatten)]
         confirmation: Confirmation,
     },
+    /// Move devices to another application, with their keys, session and counters
+    ///
+    /// Their messages stay in the history of the old application, and downlinks that wait for them are dropped.
+    #[command(
+        after_help = "Examples:\n  airlock devices move my-device --to my-other-app\n  airlock devices move --match trial- --to my-other-app --yes"
+    )]
+    Move(MoveDevices),
     /// Delete a device
     #[command(after_help = "Example:\n  airlock devices delete my-device")]
     Delete {

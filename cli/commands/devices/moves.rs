@@ -1,0 +1,130 @@
+//! `airlock devices move`: moves devices to another application.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::bail;
+use api::rest::handler::Device;
+use clap::Args;
+use client::handler::HandlerClient;
+use futures::{StreamExt, stream};
+use types::{AppId, DevId, Kind, Kinded};
+
+use super::all;
+use crate::{
+    completion,
+    exit::CommandError,
+    network::Network,
+    output::Table,
+    terminal::{Confirmation, confirm},
+};
+
+/// Maximum number of devices that are moved at the same time.
+const CALLS_MAX: usize = 8;
+
+#[derive(Debug, Args)]
+pub(crate) struct MoveDevices {
+    /// Ids of the devices
+    #[arg(required_unless_present = "matching", value_name = "DEV_ID", add = completion::devices())]
+    dev_ids: Vec<DevId>,
+    /// Application that gets them
+    #[arg(long, value_name = "APP_ID", add = completion::applications())]
+    to: AppId,
+    /// Id of a single device there [default: the one that it has]
+    #[arg(long, value_name = "DEV_ID")]
+    to_dev_id: Option<DevId>,
+    /// Move all devices whose id, DevEUI or description contains this
+    #[arg(long = "match", value_name = "TEXT", conflicts_with = "dev_ids")]
+    matching: Option<String>,
+    #[command(flatten)]
+    confirmation: Confirmation,
+}
+
+/// Moves the devices, some at the same time. Those that cannot be moved are listed.
+pub(super) async fn run(network: &Network, app_id: &AppId, moves: MoveDevices) -> anyhow::Result<()> {
+    if moves.to == *app_id {
+        let text = format!("the devices are in application {app_id} already: name another one with --to");
+        bail!(CommandError::invalid(text));
+    }
+    let handler = network.handler(network.credential_for_all(&[app_id, &moves.to]).await?).await?;
+    let dev_ids = match &moves.matching {
+        Some(text) => matching(&handler, app_id, text).await?,
+        None => moves.dev_ids,
+    };
+    let (to, confirmation) = (&moves.to, moves.confirmation);
+    match (dev_ids.as_slice(), moves.to_dev_id) {
+        ([], _) => network.output.message(format_args!("Application {app_id} has no such device")),
+        ([dev_id], to_dev_id) => {
+            confirm(format_args!("Move device {dev_id} of application {app_id} to application {to}?"), confirmation)?;
+            let to_dev_id = to_dev_id.as_ref().unwrap_or(dev_id);
+            let moved = handler.move_device((app_id, dev_id), (to, to_dev_id)).await?;
+            let name = if to_dev_id == dev_id { String::new() } else { format!(" as {to_dev_id}") };
+            network.output.message(format_args!("Moved device {dev_id} to application {to}{name}"))?;
+            dropped(network, moved.dropped_downlinks.into())
+        }
+        (_, Some(_)) => bail!(CommandError::invalid("--to-dev-id is for one device: leave it out, or name one")),
+        (several, None) => {
+            let count = several.len();
+            confirm(format_args!("Move {count} devices of application {app_id} to application {to}?"), confirmation)?;
+            move_several(network, &handler, (app_id, to), several).await
+        }
+    }
+}
+
+/// The devices that contain a text.
+async fn matching(handler: &HandlerClient, app_id: &AppId, text: &str) -> anyhow::Result<Vec<DevId>> {
+    let text = text.to_lowercase();
+    let contains = |device: &Device| {
+        let dev_eui = device.lorawan_device.as_ref().map(|lorawan| lorawan.dev_eui.to_hex()).unwrap_or_default();
+        [&device.dev_id, &device.description, &dev_eui].iter().any(|field| field.to_lowercase().contains(&text))
+    };
+    let found = all(handler, app_id).await?.into_iter().filter(contains);
+    Ok(found.map(|device| device.dev_id.parse::<DevId>()).collect::<Result<Vec<_>, _>>()?)
+}
+
+async fn move_several(
+    network: &Network,
+    handler: &HandlerClient,
+    (app_id, to): (&AppId, &AppId),
+    dev_ids: &[DevId],
+) -> anyhow::Result<()> {
+    let is_over = &AtomicBool::new(false);
+    let steps = dev_ids.iter().map(|dev_id| async move {
+        if is_over.load(Ordering::Relaxed) {
+            return (dev_id, Err("not begun".to_owned()));
+        }
+        let moved = handler.move_device((app_id, dev_id), (to, dev_id)).await;
+        // The same would become of all others.
+        if moved.as_ref().is_err_and(|error| matches!(error.kind(), Kind::Exhausted | Kind::Full | Kind::Timeout)) {
+            is_over.store(true, Ordering::Relaxed);
+        }
+        (dev_id, moved.map_err(|error| error.to_string()))
+    });
+    let outcomes: Vec<_> = stream::iter(steps).buffered(CALLS_MAX).collect().await;
+    let moved = || outcomes.iter().filter_map(|(_, outcome)| outcome.as_ref().ok());
+    let failed: Vec<_> =
+        outcomes.iter().filter_map(|(dev_id, outcome)| Some((*dev_id, outcome.as_ref().err()?))).collect();
+    let row = |(dev_id, reason): &(&DevId, &String)| [dev_id.as_str().into(), reason.as_str().into()];
+    if !failed.is_empty() {
+        network.output.table(Table::new([("dev_id", "DevID"), ("reason", "Reason")], failed.iter().map(row)), "")?;
+    }
+    network.output.message(format_args!(
+        "Moved {} of {} devices to application {to}",
+        moved().count(),
+        dev_ids.len()
+    ))?;
+    dropped(network, moved().map(|moved| u64::from(moved.dropped_downlinks)).sum())?;
+    match failed.len() {
+        0 => Ok(()),
+        1 => bail!("1 device was not moved"),
+        count => bail!("{count} devices were not moved"),
+    }
+}
+
+/// Says how many downlinks waited for what was moved.
+fn dropped(network: &Network, downlinks: u64) -> anyhow::Result<()> {
+    match downlinks {
+        0 => Ok(()),
+        1 => network.output.message("Dropped 1 downlink that waited"),
+        count => network.output.message(format_args!("Dropped {count} downlinks that waited")),
+    }
+}
