@@ -8,7 +8,7 @@ use api::{
 };
 use client::{account::UserPage, handler::HandlerClient, history::ChartClient, webhooks::WebhookClient};
 use tokio::time::timeout;
-use types::{AppId, Credential, Kind, Kinded, Scope, ServiceName, UserId, Username};
+use types::{AppId, ApplicationRight, Credential, Kind, Kinded, Scope, ServiceName, UserId, Username};
 
 use crate::{Console, Error, Result, session::Session};
 
@@ -47,12 +47,39 @@ impl Console {
 
     /// Access to an application; not found if the user has no rights to it.
     pub(crate) async fn access(&self, session: &Session, app_id: AppId) -> Result<Access> {
-        let token = self.account.restrict_token(session.token(), &[Scope::App(app_id.clone())]).await;
-        let token = token.map_err(|error| match error.kind() {
+        let credential = self.token_for(session, &[&app_id]).await?;
+        Ok(Access { app_id, credential })
+    }
+
+    /// A token for several applications; not found if the user has no rights to one of them.
+    async fn token_for(&self, session: &Session, app_ids: &[&AppId]) -> Result<Credential> {
+        let scopes: Vec<_> = app_ids.iter().map(|app_id| Scope::App((*app_id).clone())).collect();
+        let token = self.account.restrict_token(session.token(), &scopes).await;
+        token.map(Credential::Token).map_err(|error| match error.kind() {
             Kind::NotFound | Kind::Denied => Error::NotFound("application"),
             _ => Error::of_account(error),
-        })?;
-        Ok(Access { app_id, credential: Credential::Token(token) })
+        })
+    }
+
+    /// The other applications in which the user may change devices, by id.
+    pub(crate) async fn destinations(&self, session: &Session, from: &AppId) -> Result<Vec<AppId>> {
+        let may_change = |application: &Application| application.rights.contains(&ApplicationRight::Devices);
+        let others = self.applications(session).await?.into_iter().filter(|other| other.id != *from);
+        Ok(others.filter(may_change).map(|other| other.id).collect())
+    }
+
+    /// The handler of two applications, with a token for both; [`Error::Invalid`] if each has a handler of its own.
+    pub(crate) async fn handler_of_both(&self, session: &Session, from: &Access, to: &AppId) -> Result<HandlerClient> {
+        let to = Access { app_id: to.clone(), credential: self.token_for(session, &[&from.app_id, to]).await? };
+        let (here, there) = (self.announcement(from).await?, self.announcement(&to).await?);
+        let here = here.ok_or(Error::NotServed)?;
+        match there.filter(|there| there.id == here.id) {
+            Some(there) => Ok(HandlerClient::connect(&there, to.credential)?),
+            None => {
+                let must = format!("must be registered with the handler of this one, {}", here.id);
+                Err(Error::Invalid { what: "Application", must })
+            }
+        }
     }
 
     /// The handler of an application; none if no handler serves it.

@@ -112,6 +112,7 @@ fn devices(path: impl Fn(&str) -> String) -> Router<Console> {
         .route(&path("/change-devices"), get(many::show).post(many::submit))
         .route(&path("/delete-devices"), get(many::show).post(many::delete::submit))
         .route(&path("/deleted-devices/{deletion}"), get(many::deleted::show))
+        .route(&path("/move-devices"), get(many::show).post(many::moves::submit))
         .route(&path("/charts"), get(charts::show))
         .route(&path("/charts/csv"), get(charts::csv))
         .route(&device(""), get(device::show))

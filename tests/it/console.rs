@@ -15,6 +15,7 @@ mod live_load;
 mod many_devices;
 mod message_pages;
 mod messages;
+mod moved_devices;
 pub(crate) mod operator;
 mod share;
 mod users;

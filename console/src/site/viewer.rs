@@ -62,7 +62,7 @@ pub(super) struct InApplication {
     pub(super) console: Console,
     pub(super) frame: Frame,
     pub(super) access: Access,
-    user_id: UserId,
+    pub(super) session: Session,
     parameters: HashMap<String, String>,
 }
 
@@ -117,7 +117,7 @@ impl InApplication {
         let below = |part: &str| rest.strip_prefix(part).and_then(|rest| rest.split('/').next()).unwrap_or_default();
         let parameters = [("dev_id", below("devices/")), ("webhook_id", below("webhooks/"))];
         let parameters = parameters.map(|(name, id)| (name.to_owned(), id.to_owned())).into();
-        Self { console, frame: viewer.frame, access, user_id: viewer.session.user_id, parameters }
+        Self { console, frame: viewer.frame, access, session: viewer.session, parameters }
     }
 
     /// A parameter of the path.
@@ -132,22 +132,22 @@ impl InApplication {
 
     /// Describes the author of a change, such as `user bob`, for the viewer.
     pub(super) fn name(&self, changed_by: &str) -> String {
-        let is_viewer = changed_by.strip_prefix("user ") == Some(self.user_id.as_str());
+        let is_viewer = changed_by.strip_prefix("user ") == Some(self.user_id().as_str());
         if is_viewer { "you".to_owned() } else { changed_by.to_owned() }
     }
 
     pub(super) fn user_id(&self) -> &UserId {
-        &self.user_id
+        &self.session.user_id
     }
 
     /// Returns the owner who is charged for what the viewer opens.
     pub(super) fn owner(&self) -> Owner {
-        Owner::from(&self.user_id)
+        Owner::from(self.user_id())
     }
 
     /// The random values of a form that the viewer has sent, for a device of the application.
     pub(super) fn drawn(&self, draw: &Draw, dev_id: &DevId) -> Drawn {
-        self.console.drawn(draw, &self.user_id, (self.app_id(), dev_id))
+        self.console.drawn(draw, self.user_id(), (self.app_id(), dev_id))
     }
 
     /// The path of the application's pages.
@@ -199,7 +199,7 @@ impl FromRequestParts<Console> for InApplication {
         let app_id = parameters.get("app_id").map(String::as_str).unwrap_or_default();
         let app_id = app_id.parse().map_err(|_| Error::NotFound("application"))?;
         let access = console.access(&session, app_id).await?;
-        Ok(Self { console: console.clone(), frame, access, user_id: session.user_id, parameters })
+        Ok(Self { console: console.clone(), frame, access, session, parameters })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use api::handler::{Device, device::Device as Network};
 use client::handler::{HandlerClient, Page};
+use types::AppId;
 
 use crate::{
     Error, Result,
@@ -47,7 +48,7 @@ pub(super) async fn find(
 }
 
 /// All devices that contain the text; refused if the application has too many to look at.
-pub(super) async fn all(request: &InApplication, handler: &HandlerClient, search: &str) -> Result<Vec<Device>> {
+pub(super) async fn all(handler: &HandlerClient, app_id: &AppId, search: &str) -> Result<Vec<Device>> {
     let search = search.to_lowercase();
     let (mut matching, mut offset, mut is_last) = (Vec::new(), 0, false);
     while !is_last {
@@ -55,7 +56,7 @@ pub(super) async fn all(request: &InApplication, handler: &HandlerClient, search
             let must = format!("must be at most {LISTED_MAX} in the application: use the command line for this one");
             return Err(Error::Invalid { what: "Devices", must });
         }
-        let devices = handler.list_devices(request.app_id(), Page { limit: ASKED, offset }).await?;
+        let devices = handler.list_devices(app_id, Page { limit: ASKED, offset }).await?;
         is_last = devices.len() < ASKED as usize;
         offset += ASKED;
         matching.extend(devices.into_iter().filter(|device| contains(device, &search)));

@@ -5,6 +5,7 @@
 
 pub(in crate::site) mod delete;
 pub(in crate::site) mod deleted;
+pub(in crate::site) mod moves;
 
 use std::collections::BTreeSet;
 
@@ -69,6 +70,7 @@ struct Changed {
 }
 
 /// Devices that somebody has chosen, each once.
+#[derive(Clone)]
 struct Many {
     ids: Vec<DevId>,
 }
@@ -87,7 +89,7 @@ impl Many {
         }
         let handler = request.handler().await?;
         let _turn = request.console.device_lists.take(&request.owner()).await;
-        let devices = all(request, &handler, sent.value("search").trim()).await?;
+        let devices = all(&handler, request.app_id(), sent.value("search").trim()).await?;
         Self::bounded(devices.into_iter().map(|device| device.dev_id.parse().map_err(Error::from)))
     }
 

@@ -101,6 +101,7 @@ pub(in crate::site) async fn show(
         "import-devices" => import::draft(&request, &Sent(fields)).await,
         "change-devices" => many::draft(&request, &Sent(fields)),
         "delete-devices" => many::delete::draft(&request, &Sent(fields)),
+        "move-devices" => many::moves::draft(&request, &Sent(fields)).await,
         "new-device" => Ok(new::draft(&request, &Sent(fields))),
         rest if rest.starts_with("devices/") && rest.ends_with("/change") => change::draft(&request, &Sent(fields)),
         rest if rest.starts_with("webhooks/") && rest.ends_with("/change") => {

@@ -12,6 +12,7 @@ use crate::{
         site,
     },
     harness::Network,
+    moves::second_application,
 };
 
 const FILE: &str = "dev_id,dev_eui,app_key,description,attributes\n\
@@ -106,6 +107,47 @@ async fn change(name: &'static str, look: Look) {
     wait_for_text(&browser, "p", "2 registered").await;
     browser.open(&format!("{APPLICATION}?search=floor")).await;
     wait_for_text(&browser, "td", "lamp-64").await;
+}
+
+/// A device that is moved to another application, and back.
+async fn move_there_and_back(name: &'static str, look: Look) {
+    let network = Network::start().await;
+    let alice = network.owner("alice").await;
+    for dev_id in ["lamp-1", "lamp-2"] {
+        alice.add_device(dev_id).await;
+    }
+    second_application(&network, &alice).await.add_device("lamp-2").await;
+    let Some(browser) = Browser::start(site(&network), name, look).await else { return };
+    log_in(&browser).await;
+    browser.open(&format!("{APPLICATION}?search=lamp")).await;
+    browser.wait_for("Devices").await;
+    browser.click("button[name=all]").await;
+    browser.wait_for("Change 2 devices").await;
+    browser.tab_to("form[action$='/move-devices'] button").await;
+    browser.press(&Key::Enter.to_string()).await;
+    browser.wait_for("Move 2 devices").await;
+    browser.look("console-devices-move").await;
+    browser.tab_to("button[value=preview]").await;
+    browser.press(&Key::Enter.to_string()).await;
+    wait_for_text(&browser, "p", "1 to move to alice-app-live, 1 to stay.").await;
+    browser.look("console-devices-move-preview").await;
+    browser.click("button[value=move]").await;
+    browser.wait_for("1 device moved to alice-app-live").await;
+    browser.look("console-devices-moved").await;
+    browser.click("button[value=move]").await;
+    browser.wait_for("1 device moved to alice-app").await;
+    browser.open(APPLICATION).await;
+    wait_for_text(&browser, "td", "lamp-1").await;
+}
+
+#[tokio::test]
+async fn a_device_is_moved_to_another_application_and_back() {
+    move_there_and_back("console-move-desk", Look { width: 1280, dark: true, ..DESK }).await;
+}
+
+#[tokio::test]
+async fn a_device_is_moved_to_another_application_and_back_on_a_phone_without_scripts() {
+    move_there_and_back("console-move-phone", Look { width: 375, dark: false, scripts: false }).await;
 }
 
 #[tokio::test]
