@@ -57,9 +57,14 @@ impl ManualClock {
 
     /// Returns this clock as a store takes it.
     pub fn for_store(self: &Arc<Self>) -> store::StoreClock {
-        let (clock, passing) = (Arc::clone(self), Arc::clone(self));
-        let passed = move || Duration::from_millis(passing.passed.load(Ordering::SeqCst).try_into().unwrap());
-        store::StoreClock::new(move || clock.millis()).with_monotonic(passed)
+        let (clock, passed) = (Arc::clone(self), self.monotonic());
+        store::StoreClock::new(move || clock.millis()).with_monotonic(move || passed())
+    }
+
+    /// Returns the time that has passed, whatever the clock shows.
+    pub fn monotonic(self: &Arc<Self>) -> Arc<dyn Fn() -> Duration + Send + Sync> {
+        let clock = Arc::clone(self);
+        Arc::new(move || Duration::from_millis(clock.passed.load(Ordering::SeqCst).try_into().unwrap()))
     }
 }
 
