@@ -81,6 +81,7 @@ fn object(received: &Received) -> serde_json::Result<Value> {
         }
         Message::Downlink(name, event) => (name.as_str().to_owned(), to_value(event)?),
         Message::Device(name, event) => (name.as_str().to_owned(), to_value(event)?),
+        Message::Silent(event) => (DeviceEventName::Silent.as_str().to_owned(), to_value(event)?),
         Message::Error(event) => (DeviceEventName::UpErrors.as_str().to_owned(), to_value(event)?),
         Message::Unknown(payload) => ("unknown".to_owned(), String::from_utf8_lossy(payload).into()),
     };
@@ -102,6 +103,7 @@ pub(crate) fn line(received: &Received) -> String {
         },
         Message::Error(event) => error(&event.error),
         Message::Downlink(name, event) => format!("{dev_id:<16} {}", sanitize(&downlink(*name, event))),
+        Message::Silent(event) => format!("{dev_id:<16} the device has sent nothing for {}", event.silent_after_s),
         Message::Device(name, _) => format!("{dev_id:<16} the device was {}d", name.as_str()),
         Message::Unknown(payload) => format!("{dev_id:<16} {}", sanitize(&String::from_utf8_lossy(payload))),
         message => format!("{dev_id:<16} {}", sanitize(&format!("{message:?}"))),
@@ -173,6 +175,8 @@ mod tests {
         assert_eq!(shown("events/down/sent", sent), "d1               downlink sent: 01FF on port 2, confirmed");
         let failed = br#"{"error":"no gateway","message":{"port":2,"payload_raw":"AQ=="}}"#;
         assert!(shown("events/down/errors", failed).ends_with("downlink failed: 01 on port 2: no gateway"));
+        let silent = br#"{"app_id":"a1","dev_id":"d1","silent_after_s":3600,"time":"2026-11-30T12:00:00Z"}"#;
+        assert_eq!(shown("events/silent", silent), "d1               the device has sent nothing for 1h");
         assert!(shown("events/delete", b"null").ends_with("the device was deleted"));
         assert_eq!(shown("up", b"\x1b[2J"), "d1               \u{fffd}[2J");
     }

@@ -6,7 +6,7 @@ use server::ledger::Owner;
 use types::{AppId, DevId, Timestamp};
 
 /// All events, in the words of the MQTT topics.
-pub(crate) const EVENTS: [&str; 11] = [
+pub(crate) const EVENTS: [&str; 12] = [
     "up",
     "up/errors",
     "activations",
@@ -18,6 +18,7 @@ pub(crate) const EVENTS: [&str; 11] = [
     "create",
     "update",
     "delete",
+    "silent",
 ];
 /// Maximum size of the body of a message. One that is larger is dropped.
 pub const MESSAGE_BYTES_MAX: usize = 256 << 10;

@@ -94,6 +94,19 @@ export interface DeviceEvents {
   "down/acks": DownlinkEvent;
   "down/errors": ErrorEvent & { message?: Downlink };
   "up/errors": ErrorEvent;
+  silent: SilentEvent;
+}
+
+/** A device has sent nothing for a time. The Things Network v2 has no such event. */
+export interface SilentEvent {
+  app_id: string;
+  dev_id: string;
+  hardware_serial?: string;
+  /** Missing if the device was not heard since it was created, or since its application has such events. */
+  last_seen?: string;
+  /** In seconds. */
+  silent_after_s: number;
+  time: string;
 }
 
 /** The location of a device that was set, as far as it changed. */

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::location::{ALTITUDES, LATITUDES, LONGITUDES};
+use crate::{
+    location::{ALTITUDES, LATITUDES, LONGITUDES},
+    silence::{SILENT_AFTER, parse_attribute},
+};
 
 /// Maximum number of attributes of a device, beside [those with a fixed meaning](ATTRIBUTES_BUILT_IN).
 pub const ATTRIBUTES_MAX: usize = 5;
 /// Maximum length of the key of an attribute, and of its value, in bytes.
 pub const ATTRIBUTE_BYTES_MAX: usize = 64;
 /// Attributes with a fixed meaning, which do not count as custom.
-pub const ATTRIBUTES_BUILT_IN: [&str; 5] = ["ttn-antenna", "ttn-brand", "ttn-model", "ttn-module-type", "ttn-version"];
+pub const ATTRIBUTES_BUILT_IN: [&str; 6] =
+    ["ttn-antenna", "ttn-brand", "ttn-model", "ttn-module-type", "ttn-version", SILENT_AFTER];
 /// What an address may be used for, which activation constraints name.
 pub const ADDRESS_USAGES: [&str; 6] = ["otaa", "abp", "world", "local", "private", "testing"];
 
@@ -89,6 +93,9 @@ impl DeviceParts<'_> {
                     format!("keys have 1 to {ATTRIBUTE_BYTES_MAX} bytes and values at most as many, unlike `{key}`");
                 return Err(broken("Attributes", rule));
             }
+        }
+        if let Some(Err(error)) = self.attributes.get(SILENT_AFTER).map(|value| parse_attribute(value)) {
+            return Err(broken("Attributes", format!("`{SILENT_AFTER}` is `off`, or {error}")));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ mod location;
 mod message;
 mod random;
 mod service;
+mod silence;
 mod text;
 mod time;
 
@@ -29,11 +30,12 @@ pub use location::{ALTITUDES, LATITUDES, LONGITUDES};
 pub use message::{
     Activation, DeviceEvent, DeviceIds, Downlink, DownlinkConfig, DownlinkEvent, DownlinkOutcome, DownlinkReport,
     DownlinkSentEvent, ErrorEvent, GatewayMetadata, Metadata, NetworkDevice, NetworkDownlink, NetworkEvent,
-    NetworkJoin, NetworkRefusal, NetworkUplink, SentDownlink, Uplink,
+    NetworkJoin, NetworkRefusal, NetworkUplink, SentDownlink, SilentEvent, Uplink,
 };
 pub use random::Random;
 #[doc(hidden)]
 pub use serde;
 pub use service::{ServiceName, UnknownService};
+pub use silence::{InvalidSilentAfter, SILENT_AFTER, SilentAfter};
 pub use text::{HexBytes, HexBytesError, decode_base64, is_line};
 pub use time::{Clock, InvalidTimestamp, Timestamp};

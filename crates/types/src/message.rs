@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 pub use self::{
-    event::{Activation, DeviceEvent, DownlinkConfig, DownlinkEvent, DownlinkSentEvent, ErrorEvent},
+    event::{Activation, DeviceEvent, DownlinkConfig, DownlinkEvent, DownlinkSentEvent, ErrorEvent, SilentEvent},
     network::{
         DeviceIds, DownlinkOutcome, DownlinkReport, NetworkDevice, NetworkDownlink, NetworkEvent, NetworkJoin,
         NetworkRefusal, NetworkUplink,

@@ -49,6 +49,12 @@ impl Entry {
                 ..entry
             },
             Message::Device(name, event) => Self { kind: name.as_str().to_owned(), text: json(event), ..entry },
+            Message::Silent(silent) => Self {
+                time: silent.time.to_rfc3339(),
+                kind: DeviceEventName::Silent.as_str().to_owned(),
+                text: json(silent),
+                ..entry
+            },
             Message::Field { path, value } => {
                 Self { kind: format!("up/{path}"), text: value.get().to_owned(), ..entry }
             }

@@ -17,6 +17,7 @@ const DEVICE_EVENTS = [
   "down/acks",
   "down/errors",
   "up/errors",
+  "silent",
 ];
 
 /** Names that the documentation of The Things Network had for events. */

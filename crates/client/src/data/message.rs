@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
-use types::{Activation, DeviceEvent, DownlinkEvent, ErrorEvent, Uplink};
+use types::{Activation, DeviceEvent, DownlinkEvent, ErrorEvent, SilentEvent, Uplink};
 
 /// A message about a device.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub enum Message {
     Downlink(DeviceEventName, Box<DownlinkEvent>),
     /// The device was created, updated or deleted.
     Device(DeviceEventName, Option<DeviceEvent>),
+    /// The device has sent nothing for a time.
+    Silent(Box<SilentEvent>),
     /// An uplink could not be handled.
     Error(ErrorEvent),
     /// A message that this client does not know, as received.
@@ -71,6 +73,8 @@ names! {
     DownErrors = "down/errors",
     /// An uplink failed.
     UpErrors = "up/errors",
+    /// It has sent nothing for a time.
+    Silent = "silent",
 }
 
 impl FromStr for DeviceEventName {
@@ -109,6 +113,7 @@ impl Message {
             Create | Update | Delete => json(payload).map(|change| Self::Device(name, change)),
             DownScheduled | DownSent | DownAcks | DownErrors => json(payload).map(|event| Self::Downlink(name, event)),
             UpErrors => json(payload).map(Self::Error),
+            Silent => json(payload).map(Self::Silent),
         }
     }
 }
@@ -138,6 +143,9 @@ mod tests {
         let deleted = Message::parse("events/delete", b"null");
         assert!(matches!(deleted, Message::Device(DeviceEventName::Delete, None)));
         assert!(matches!(Message::parse("events/up/errors", br#"{"error":"no"}"#), Message::Error(_)));
+        let silent = br#"{"app_id":"a1","dev_id":"d1","silent_after_s":3600,"time":"2026-11-30T12:00:00Z"}"#;
+        let Message::Silent(silent) = Message::parse("events/silent", silent) else { panic!("it is silent") };
+        assert_eq!((silent.silent_after_s.to_string().as_str(), silent.last_seen), ("1h", None));
         for (levels, payload) in [("up", &b"{"[..]), ("events/new", b"{}"), ("down", b"{}")] {
             assert!(matches!(Message::parse(levels, payload), Message::Unknown(bytes) if bytes == payload));
         }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AppEui, DevAddr, DevEui, Downlink, Metadata, SentDownlink, Timestamp, message::base64_or_null};
+use crate::{
+    AppEui, AppId, DevAddr, DevEui, DevId, Downlink, Metadata, SentDownlink, SilentAfter, Timestamp,
+    message::base64_or_null,
+};
 
 /// The payload of `…/events/up/errors`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +62,26 @@ pub struct DeviceEvent {
     pub altitude: Option<i32>,
     /// Time at which the device was set. v2 spells the key this way.
     pub update_at: Timestamp,
+}
+
+/// The payload of `…/events/silent`, which v2 did not have: a device has sent nothing for a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SilentEvent {
+    /// The application.
+    pub app_id: AppId,
+    /// The device.
+    pub dev_id: DevId,
+    /// The device EUI, upper-case hexadecimal.
+    #[serde(default, skip_serializing_if = "DevEui::is_zero")]
+    pub hardware_serial: DevEui,
+    /// Time of the last uplink or join; `None` if the device was not heard since it was created, or since its
+    /// application has such events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_seen: Option<Timestamp>,
+    /// Time after which the device counts as silent, in seconds.
+    pub silent_after_s: SilentAfter,
+    /// Time of the event.
+    pub time: Timestamp,
 }
 
 /// The payload of `…/events/down/scheduled`, `…/events/down/acks` and `…/events/down/errors`.
@@ -143,6 +166,22 @@ mod tests {
         ] {
             assert_eq!(serde_json::to_string(&activation).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn a_silent_device_has_the_keys_of_an_uplink() {
+        let time = |secs: i64| Timestamp::from_millis(secs * 1000);
+        let event = SilentEvent {
+            app_id: "my-app".parse().unwrap(),
+            dev_id: "dev-1".parse().unwrap(),
+            hardware_serial: "0102030405060708".parse().unwrap(),
+            last_seen: Some(time(0)),
+            silent_after_s: "2h".parse().unwrap(),
+            time: time(7200),
+        };
+        let expected = r#"{"app_id":"my-app","dev_id":"dev-1","hardware_serial":"0102030405060708","last_seen":"1970-01-01T00:00:00Z","silent_after_s":7200,"time":"1970-01-01T02:00:00Z"}"#;
+        assert_eq!(serde_json::to_string(&event).unwrap(), expected);
+        assert_eq!(serde_json::from_str::<SilentEvent>(expected).unwrap(), event);
     }
 
     #[test]
