@@ -9,6 +9,7 @@ pub(crate) mod functions;
 mod keys;
 mod percent;
 mod select;
+mod silence;
 mod versions;
 
 use anyhow::Context;
@@ -58,6 +59,7 @@ pub(crate) async fn run(command: Applications, network: &Network) -> anyhow::Res
         Applications::Keys { app_id, command } => keys::run(command, &network.application(app_id)?, network).await,
         Applications::Euis { app_id, command } => euis::run(command, &network.application(app_id)?, network).await,
         Applications::Collaborators { command } => collaborators::run(command, network).await,
+        Applications::Silence { time, app_id } => silence::run(network, network.application(app_id)?, time).await,
         Applications::Pf { command } => {
             let get = PayloadFunctions::Get { version: None };
             functions(command.unwrap_or(get), network).await

@@ -37,7 +37,7 @@ use self::{
     broker_access::{access_requests, serve_access},
     delivery_threads::DeliveryThreads,
     external_broker::{ExternalBroker, SubscribedBroker},
-    operations::{complete_deletions, judge_candidates, network_events, operations, uplink_receiver},
+    operations::{complete_deletions, judge_candidates, network_events, operations, silence_watch, uplink_receiver},
 };
 use super::{
     context::Context,
@@ -61,6 +61,7 @@ pub(super) struct HandlerService {
     announcing: Option<JoinHandle<()>>,
     deletions: JoinHandle<()>,
     candidates: JoinHandle<()>,
+    silence: JoinHandle<()>,
     stop: CancellationToken,
 }
 
@@ -124,6 +125,7 @@ impl HandlerService {
         let operations = Arc::new(operations);
         let deletions = tokio::spawn(complete_deletions(operations.clone(), stop.clone()));
         let candidates = tokio::spawn(judge_candidates(operations.clone(), stop.clone()));
+        let silence = tokio::spawn(silence_watch(context, &operations).run(stop.clone()));
         let server = Server { stop: stop.clone(), ..context.server.clone() };
         let router = handler::router(operations, &context.health)?;
         let service = HttpService::new("handler", router, ErrorFormat::GrpcGateway)
@@ -164,6 +166,7 @@ impl HandlerService {
             announcing,
             deletions,
             candidates,
+            silence,
             stop,
         })
     }
@@ -239,7 +242,7 @@ impl HandlerService {
             answering,
             self.outgoing.stop()
         );
-        for task in self.announcing.into_iter().chain([self.deletions, self.candidates]) {
+        for task in self.announcing.into_iter().chain([self.deletions, self.candidates, self.silence]) {
             // It fails only by a panic, which has been logged.
             _ = task.await;
         }

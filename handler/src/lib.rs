@@ -9,6 +9,7 @@ pub mod output;
 pub mod payload;
 mod registry;
 mod settings;
+pub mod silence;
 pub mod status;
 pub mod uplink;
 

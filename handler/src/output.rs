@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, ready};
 use serde::Serialize;
-use types::{Activation, AppId, DevId, DeviceEvent, DownlinkEvent, DownlinkSentEvent, ErrorEvent, Uplink};
+use types::{Activation, AppId, DevId, DeviceEvent, DownlinkEvent, DownlinkSentEvent, ErrorEvent, SilentEvent, Uplink};
 
 pub use self::{
     again::{Receipt, Receivers, Refused, Room},
@@ -59,6 +59,8 @@ pub enum Event {
     Update(DeviceEvent),
     /// A device was deleted.
     Delete,
+    /// A device has sent nothing for a time.
+    Silent(Box<SilentEvent>),
     /// One of these events, except an uplink, is sent again.
     Repeated(RepeatedEvent),
 }
@@ -78,6 +80,7 @@ impl Event {
             Self::Create(_) => "events/create",
             Self::Update(_) => "events/update",
             Self::Delete => "events/delete",
+            Self::Silent(_) => "events/silent",
             Self::Repeated(event) => event.topic(),
         }
     }

@@ -1,5 +1,7 @@
-//! The applications and devices of the handler: their records, the seal of their secrets, and their announcement.
+//! The applications and devices of the handler: their records and alarms, the seal of their secrets, and their
+//! announcement.
 
+pub(crate) mod alarm;
 pub mod announcement;
 pub mod application;
 pub mod device;

@@ -5,6 +5,7 @@
 pub(crate) mod batch;
 mod frame;
 mod group;
+mod heard;
 pub(crate) mod message;
 mod outcome;
 pub(crate) mod record;
@@ -25,6 +26,7 @@ use types::{ErrorEvent, Kinded};
 pub(crate) use self::group::Group;
 pub use self::{
     frame::Frame,
+    heard::Heard,
     outcome::{Handled, Outcome, Reader},
     runs::{ApplicationRuns, LastFailure, RunFailure, RunSums, Runs, WorstRuns},
     trials::Trials,
@@ -62,6 +64,8 @@ pub struct Uplinks {
     pub trials: Trials,
     /// Counts uplinks by application.
     pub runs: Arc<Runs>,
+    /// Remembers when devices were heard.
+    pub heard: Arc<Heard>,
 }
 
 /// An uplink, its device, and the application as this device has it.
@@ -152,6 +156,7 @@ impl Uplinks {
     /// Waits until it is stored wherever it has to be, and counts it.
     async fn settle(&self, sent: Sent) -> Result<Handled, Error> {
         let Sent { application, device, made, failure, is_valid, cost, mut outcome, kept, recorded } = sent;
+        self.heard.note(&application, &device);
         // Both at the same time: a record is written once it is waited for.
         let recorded = async {
             if let Some(recorded) = recorded {

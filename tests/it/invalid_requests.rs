@@ -95,6 +95,15 @@ const CASES: &[Case] = &[
         "PUT",
         "/devices/dev-2",
         concat!(
+            r#"{"attributes": {"silent-after": "often"}, "#,
+            r#""lorawan_device": {"app_id": "careful-app", "dev_id": "dev-2"}}"#
+        ),
+        (400, 3, "`silent-after` is `off`, or a time from 1m to 366d"),
+    ),
+    (
+        "PUT",
+        "/devices/dev-2",
+        concat!(
             r#"{"attributes": {"a": "", "b": "", "c": "", "d": "", "e": "", "f": ""}, "#,
             r#""lorawan_device": {"app_id": "careful-app", "dev_id": "dev-2"}}"#
         ),
@@ -168,6 +177,8 @@ const CASES: &[Case] = &[
     ("PUT", "/candidate", r#"{"share_percent": 5, "uplinks_min": 0}"#, (400, 3, "a number from 1 up")),
     ("PUT", "/candidate", r#"{"share_percent": 5}"#, (404, 5, "--share 5%")),
     ("DELETE", "/candidate", "", (404, 5, "no version for a share")),
+    ("PUT", "/silence", r#"{"silent_after_s": 59}"#, (400, 3, "SilentAfter not valid: a time from 1m to 366d")),
+    ("PUT", "/silence", r#"{"silent_after": "1h"}"#, (400, 3, "unknown field `silent_after`")),
     ("POST", "/candidate/promote", "{}", (404, 5, "no version for a share")),
     ("POST", "/devices/dev-1/simulate", "[]", (400, 3, "JSON object")),
     ("POST", "/devices/dev-1/simulate", r#"{"payload": "%%%"}"#, (400, 3, "base64")),

@@ -48,6 +48,8 @@ const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("PUT", "/candidate", &[Settings], 404),
     ("DELETE", "/candidate", &[Settings], 404),
     ("POST", "/candidate/promote", &[Settings], 404),
+    ("GET", "/silence", &[Settings], 200),
+    ("PUT", "/silence", &[Settings], 200),
     // Some of these need a second right, which none of the keys has beside the first one.
     ("PUT", "/webhooks/my-hook", &[], 200),
     ("PATCH", "/webhooks/my-hook", &[], 200),
@@ -106,6 +108,7 @@ async fn ask(network: &Network, owner: &Owner, method: &str, path: &str, caller:
         "/versions/1" | "/versions/1/restore" => json!({"note": "tested"}),
         "/candidate" if method == "POST" => json!({"payload_format": "cayennelpp", "share_percent": 5}),
         "/candidate" => json!({"share_percent": 5}),
+        "/silence" => json!({"silent_after_s": 3600}),
         "/dry-downlink" => json!({"app": {}, "payload": "AQ=="}),
         _ => json!({"app": {}, "payload": "AQ==", "port": 1}),
     };

@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum, builder::RangedI64ValueParser,
 use client::HexBytes;
 use types::{AppEui, AppId, ApplicationRight, Username};
 
-use super::{euis::Euis, keys::Keys, percent::Percent};
+use super::{euis::Euis, keys::Keys, percent::Percent, silence};
 use crate::{completion, json_object::JsonObject, terminal::Confirmation};
 
 #[derive(Debug, Subcommand)]
@@ -130,6 +130,17 @@ pub(crate) enum Applications {
     Collaborators {
         #[command(subcommand)]
         command: ApplicationCollaborators,
+    },
+    /// Show or set the time without an uplink after which devices count as silent
+    #[command(
+        after_help = "Examples:\n  airlock applications silence\n  airlock applications silence 2h\n  airlock applications silence off"
+    )]
+    Silence {
+        /// Such as 90m, 2h or 7d, from 1m to 366d; or `off` [default: show it]
+        time: Option<silence::Time>,
+        /// Application [default: the selected one]
+        #[arg(long, value_name = "ID", add = completion::applications())]
+        app_id: Option<AppId>,
     },
     /// Show or set the payload functions of the selected application
     Pf {

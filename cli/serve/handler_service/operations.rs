@@ -1,7 +1,7 @@
 //! What the APIs of the handler do, and what runs on the same stores: reports of networks, uplinks of network brokers,
-//! deletions and candidates.
+//! deletions, candidates and silent devices.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use anyhow::Context as _;
 use handler::{
@@ -18,8 +18,9 @@ use handler::{
     },
     output::Output,
     payload::Payloads,
+    silence::{self, SilenceWatch},
     status::Component,
-    uplink::{Runs, Uplinks},
+    uplink::{Heard, Runs, Uplinks},
 };
 use history::History;
 use outputs::Outputs;
@@ -105,6 +106,7 @@ fn uplinks(
         shows_version: context.settings.output.functions_version,
         trials: Default::default(),
         runs: Arc::new(Runs::new(context.clock.clone()).with_owners(context.owners.clone())),
+        heard: Arc::new(Heard::new(context.clock.clone())),
     }
 }
 
@@ -136,6 +138,24 @@ pub(super) async fn complete_deletions(operations: Arc<Operations>, stop: Cancel
 
 pub(super) async fn judge_candidates(operations: Arc<Operations>, stop: CancellationToken) {
     operations.judge_candidates(&stop).await;
+}
+
+/// Notices silent devices, on the same stores as the operations.
+pub(super) fn silence_watch(context: &Context, operations: &Operations) -> SilenceWatch {
+    let started = Instant::now();
+    SilenceWatch::new(silence::Environment {
+        applications: operations.applications.clone(),
+        devices: operations.devices.clone(),
+        store: context.store.clone(),
+        heard: operations.uplinks.heard.clone(),
+        output: operations.output.clone(),
+        history: operations.uplinks.history.clone(),
+        owners: context.owners.clone(),
+        turns: one_at_a_time(context, "silence", None),
+        is_shared: context.settings.store.redis.is_some(),
+        clock: context.clock.clone(),
+        monotonic: Arc::new(move || started.elapsed()),
+    })
 }
 
 /// Takes what networks report, on the same stores as the operations.

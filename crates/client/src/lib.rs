@@ -9,6 +9,7 @@ pub mod history;
 mod network;
 pub mod openid;
 mod random;
+pub mod silence;
 mod transport;
 pub mod webhooks;
 

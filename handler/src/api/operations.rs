@@ -8,6 +8,7 @@ mod deletions;
 mod history;
 mod moves;
 mod network_devices;
+mod silence;
 mod uncancellable;
 mod versions;
 pub(crate) mod webhooks;
@@ -146,6 +147,7 @@ impl Operations {
         let permit = self.permit(credential, &device.app_id).await?;
         uncancellable(async move {
             let change = this.change_device(permit, &device).await?;
+            this.uplinks.heard.note_changed(&device.app_id, &device.dev_id);
             let event = change.event(&device, this.clock.now());
             this.publish(device.app_id, device.dev_id, event);
             Ok(())

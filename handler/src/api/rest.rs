@@ -6,6 +6,7 @@ mod dry_run;
 mod error;
 mod history;
 mod moves;
+mod silence;
 mod uplinks;
 mod versions;
 mod webhooks;
@@ -106,8 +107,8 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
     let about = About {
         title: "Airlock handler",
         description: "Applications, their payload functions and devices. Responses omit members with default \
-                      values. Except for candidates, downlinks, dry runs, history, moves, simulated uplinks, versions \
-                      and webhooks, the paths are those of The Things Network v2.",
+                      values. Except for candidates, downlinks, dry runs, history, moves, silence, simulated uplinks, \
+                      versions and webhooks, the paths are those of The Things Network v2.",
         tags: &[],
         credentials: vec![
             ("token", openapi::bearer("An access token of the account service.")),
@@ -125,6 +126,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
             .merge(dry_runs())
             .merge(history::routes())
             .merge(moves::routes())
+            .merge(silence::routes())
             .merge(uplinks::routes())
             .merge(versions::routes())
             .merge(webhooks::routes())

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// The topics of events, by their names.
-const TOPICS: [&str; 10] = [
+const TOPICS: [&str; 11] = [
     "events/up/errors",
     "events/activations",
     "events/activations/errors",
@@ -15,6 +15,7 @@ const TOPICS: [&str; 10] = [
     "events/create",
     "events/update",
     "events/delete",
+    "events/silent",
 ];
 /// Member that marks an object, as it does uplinks.
 const MARK: &str = r#""is_retry":true"#;

@@ -8,6 +8,7 @@ mod eui_claim;
 mod find;
 mod frame_counters;
 mod in_flight;
+mod listened;
 mod model;
 mod moves;
 mod record;
@@ -27,6 +28,7 @@ pub use self::{
 };
 pub(crate) use self::{
     devices::DEVICE_PAGE_MAX,
+    listened::ListenedDevice,
     record::euis,
     sender::Sender,
     session::{Nonces, Session},

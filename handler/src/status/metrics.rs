@@ -14,6 +14,7 @@ const DOWNLINKS: &str = "airlock_downlinks_total";
 const CANDIDATES: &str = "airlock_candidates_total";
 const FAILURES: &str = "airlock_function_failures_total";
 const OUTPUT_DROPPED: &str = "airlock_output_dropped_total";
+const SILENT: &str = "airlock_silent_devices_total";
 const NETWORK_DEVICES: &str = "airlock_network_devices_total";
 const THROTTLED: &str = "airlock_handler_throttled_total";
 const SANDBOX: &str = "airlock_sandbox_seconds";
@@ -44,6 +45,7 @@ pub(crate) fn describe() {
         NETWORK_DEVICES,
         "Devices looked for in network servers of v2 by result: kept, brought, foreign (of another application), refused"
     );
+    describe_counter!(SILENT, "Events that a device has sent nothing for the time that its application has set");
     describe_counter!(THROTTLED, "Calls that exceeded a rate limit, by limit");
     describe_histogram!(SANDBOX, metrics::Unit::Seconds, "Time of a message in its sandbox");
     describe_histogram!(FUEL, metrics::Unit::Count, "Fuel that a message used");
@@ -94,6 +96,10 @@ pub(crate) fn function_failed() {
 
 pub(crate) fn candidate(result: &'static str) {
     counter!(CANDIDATES, "result" => result).increment(1);
+}
+
+pub(crate) fn silent(devices: usize) {
+    counter!(SILENT).increment(u64::try_from(devices).unwrap_or(u64::MAX));
 }
 
 pub(crate) fn output_dropped(messages: u64) {

@@ -16,4 +16,5 @@ mod recording_output;
 mod records;
 mod runs;
 mod sealing;
+mod silence;
 mod versions;

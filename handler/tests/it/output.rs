@@ -12,7 +12,7 @@ use server::{
 };
 use store::{Embedded, Key, Store, Tag};
 use testing::ManualClock;
-use types::{Activation, DeviceEvent, DownlinkEvent, ErrorEvent, Random, Timestamp};
+use types::{Activation, DevEui, DeviceEvent, DownlinkEvent, ErrorEvent, Random, SilentEvent, Timestamp};
 
 use crate::{
     harness::{Harness, message, uplink},
@@ -45,6 +45,15 @@ async fn publishes_events_in_order_under_their_topics() {
         DeviceEvent { latitude: None, longitude: None, altitude: Some(3), update_at: Timestamp::from_millis(1) };
     let activation_json = r#"{"app_eui":"","dev_eui":"","dev_addr":"","metadata":{"time":""}}"#;
     let device_json = r#"{"altitude":3,"update_at":"1970-01-01T00:00:00.001Z"}"#;
+    let silent = SilentEvent {
+        app_id: "app-one".parse().unwrap(),
+        dev_id: "dev".parse().unwrap(),
+        hardware_serial: DevEui::default(),
+        last_seen: None,
+        silent_after_s: "1h".parse().unwrap(),
+        time: Timestamp::from_millis(1),
+    };
+    let silent_json = r#"{"app_id":"app-one","dev_id":"dev","silent_after_s":3600,"time":"1970-01-01T00:00:00.001Z"}"#;
     for (event, topic, body) in [
         (Event::UpError(error), "events/up/errors", r#"{"error":"no"}"#),
         (Event::Activation(activation.clone()), "events/activations", activation_json),
@@ -55,6 +64,7 @@ async fn publishes_events_in_order_under_their_topics() {
         (Event::Create(Some(device.clone())), "events/create", device_json),
         (Event::Update(device), "events/update", device_json),
         (Event::Delete, "events/delete", "null"),
+        (Event::Silent(Box::new(silent)), "events/silent", silent_json),
     ] {
         output.publish(message("app-one", event)).wait().await.unwrap();
         assert_eq!(subscriber.next().await, (format!("app-one/devices/dev/{topic}"), body.to_owned()));

@@ -11,6 +11,7 @@ mod downlink;
 mod dry_run;
 mod history;
 mod send_again;
+mod silence;
 mod version;
 mod webhook;
 
@@ -35,6 +36,7 @@ pub use self::{
     },
     history::{Record, RecordList, UNREADABLE_TRAILER},
     send_again::{RefusedMessages, SendAgain, SendReport, SendTo},
+    silence::Silence,
     version::{NewVersion, Version, VersionComparison, VersionFunctions, VersionLabel, VersionList},
     webhook::{
         DeadLetter, DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookAnswer, WebhookChange, WebhookList,

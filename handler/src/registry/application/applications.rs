@@ -124,7 +124,7 @@ impl Applications {
         if !stored.summary.has_functions_of(application.summary()) {
             stored.summary.check_without_candidate()?;
         }
-        application = application.with_candidate(stored.summary.candidate.clone());
+        application = application.with_rest_of(&stored.summary);
         if join_key == JoinKeyChange::Keep {
             application = application.with_join_key(stored.summary.register_on_join_access_key.clone());
         }
@@ -233,7 +233,7 @@ impl Applications {
         Ok(batch.put(store_keys::summary(&summary.app_id)?, record::write_summary(&self.sealer, summary)?))
     }
 
-    async fn entry(&self, app_id: &AppId) -> Result<Entry, Error> {
+    pub(super) async fn entry(&self, app_id: &AppId) -> Result<Entry, Error> {
         let [entry] = self.store.get_array(&[store_keys::summary(app_id)?]).await?;
         entry.ok_or_else(|| Error::application_not_found(app_id))
     }

@@ -2,7 +2,7 @@
 
 use runtime::{Dialect, Sources, SourcesHash};
 use serde::{Deserialize, Serialize};
-use types::{AccessKey, AppId, DevId};
+use types::{AccessKey, AppId, DevId, SilentAfter};
 
 use super::candidate::Candidate;
 use crate::Error;
@@ -46,6 +46,9 @@ pub struct ApplicationSummary {
     /// True if these functions are those of the candidate, which only some devices have. Never true in the store.
     #[serde(skip)]
     pub is_candidate: bool,
+    /// The time without an uplink after which its devices count as silent; none for never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_after: Option<SilentAfter>,
     /// The access key that registers devices when they join; absent from what an uplink reads. The account service
     /// decides what it may do.
     pub register_on_join_access_key: Option<AccessKey>,
@@ -85,6 +88,7 @@ impl Application {
             version: None,
             candidate: None,
             is_candidate: false,
+            silent_after: None,
             register_on_join_access_key: None,
         };
         Self { summary, sources }
@@ -114,9 +118,10 @@ impl Application {
         self
     }
 
-    /// The same application, beside this candidate.
-    pub(super) fn with_candidate(mut self, candidate: Option<Candidate>) -> Self {
-        self.summary.candidate = candidate;
+    /// The same application with what its stored summary has beside its functions and its access key.
+    pub(super) fn with_rest_of(mut self, stored: &ApplicationSummary) -> Self {
+        self.summary.candidate.clone_from(&stored.candidate);
+        self.summary.silent_after = stored.silent_after;
         self
     }
 

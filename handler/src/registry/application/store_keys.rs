@@ -6,7 +6,7 @@
 
 use runtime::SourcesHash;
 use store::{Key, Tag};
-use types::{AppEui, AppId, DevId};
+use types::{AppEui, AppId, DevId, Timestamp};
 
 use super::euis::Euis;
 use crate::Error;
@@ -111,6 +111,54 @@ pub(crate) fn sent_downlinks(app_id: &AppId, dev_id: &DevId) -> Result<Key, Erro
 /// The counters of a device whose frames the handler opens.
 pub(crate) fn frame_counters(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
     key(app_id, &format!("frame-counters/{dev_id}"))
+}
+
+/// The alarm of a device.
+pub(crate) fn alarm(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+    key(app_id, &format!("alarm/{dev_id}"))
+}
+
+/// The prefix of the alarms of an application's devices.
+pub(crate) fn alarms(app_id: &AppId) -> Result<Key, Error> {
+    key(app_id, "alarm/")
+}
+
+/// The place of an alarm among those of an application, in the order of the time at which they are due.
+pub(crate) fn due_alarm(app_id: &AppId, due: Timestamp, dev_id: &DevId) -> Result<Key, Error> {
+    key(app_id, &format!("due-alarm/{:014}/{dev_id}", due.as_millis().max(0)))
+}
+
+/// The place before all alarms that are due at this time or later.
+pub(crate) fn due_alarms_from(app_id: &AppId, due: Timestamp) -> Result<Key, Error> {
+    key(app_id, &format!("due-alarm/{:014}", due.as_millis().max(0)))
+}
+
+/// The prefix of these places.
+pub(crate) fn due_alarms(app_id: &AppId) -> Result<Key, Error> {
+    key(app_id, "due-alarm/")
+}
+
+/// The time and the device of such a place.
+pub(crate) fn due_alarm_of(place: &Key) -> Result<(Timestamp, DevId), Error> {
+    let place = place.path().strip_prefix("handler/due-alarm/").unwrap_or_default();
+    let (millis, dev_id) = place.split_once('/').unwrap_or_default();
+    let millis: i64 = millis.parse().map_err(|error| Error::invalid("Alarm", error))?;
+    Ok((Timestamp::from_millis(millis), dev_id.parse()?))
+}
+
+/// Names an application whose devices have alarms, or had.
+pub(crate) fn listened(app_id: &AppId) -> Result<Key, Error> {
+    service_key(&format!("listened/{app_id}"))
+}
+
+/// The prefix of all of them.
+pub(crate) fn all_listened() -> Result<Key, Error> {
+    service_key("listened/")
+}
+
+/// The application in such a key.
+pub(crate) fn listened_app_of(listened: &Key) -> Result<AppId, Error> {
+    Ok(listened.path().strip_prefix("handler/listened/").unwrap_or_default().parse()?)
 }
 
 /// Names the process that hands over the next downlink of a device.

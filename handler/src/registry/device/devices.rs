@@ -11,6 +11,7 @@ use super::{change::Change, frame_counters, in_flight, model::Device, record};
 use crate::{
     Error,
     registry::{
+        alarm::Alarm,
         application::{ApplicationSummary, eui_holder, store_keys},
         sealer::Sealer,
     },
@@ -214,7 +215,8 @@ impl Devices {
             return Err(Error::already_exists("Device", format_args!("{app_id}:{dev_id}")));
         }
         // A device must not outlive its application.
-        let mut batch = Batch::new().expect(application.key, application.version).expect_entry(&key, stored.as_ref());
+        let mut batch =
+            Batch::new().expect(application.key.clone(), application.version).expect_entry(&key, stored.as_ref());
         if stored.is_none() {
             batch = in_flight::expect_free(batch, (app_id, dev_id), &moves)?;
         }
@@ -235,6 +237,10 @@ impl Devices {
             return Ok(None);
         };
         let change = old.map_or(Change::Created, |old| Change::Updated(Box::new(old)));
+        let batch = match change {
+            Change::Created => self.with_first_alarm(batch, &application.value, &device)?,
+            Change::Updated(_) => batch,
+        };
         let batch = batch.put(key, record::write(&self.sealer, &device)?).growing();
         if self.store.commit(batch).await? == Commit::Conflict {
             return Ok(None);
@@ -244,6 +250,17 @@ impl Devices {
             self.adopt(&device).await;
         }
         Ok(Some(change))
+    }
+
+    /// Adds the alarm of a new device, if its application has such. Templates send nothing.
+    fn with_first_alarm(&self, batch: Batch, application: &[u8], device: &Device) -> Result<Batch, Error> {
+        let ApplicationSummary { silent_after, .. } = serde_json::from_slice(application)?;
+        match silent_after.and_then(|after| after.of_device(&device.attributes)) {
+            Some(after) if !device.is_template() => {
+                Alarm::set(self.clock.now(), None, after).put(batch, (&device.app_id, &device.dev_id), None)
+            }
+            _ => Ok(batch),
+        }
     }
 
     /// Deletes a device; [`Error::NotFound`] if it does not exist.
@@ -258,6 +275,7 @@ impl Devices {
             .delete(key)
             .delete(store_keys::nonces(app_id, dev_id)?)
             .delete(store_keys::frame_counters(app_id, dev_id)?)
+            .delete(store_keys::alarm(app_id, dev_id)?)
             .delete(store_keys::downlinks(app_id, dev_id)?)
             .delete(store_keys::sent_downlinks(app_id, dev_id)?);
         let (batch, held) = self.give_euis_up(batch, &device).await?;

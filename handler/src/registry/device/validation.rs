@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_BUILT_IN, ATTRIBUTES_MAX, DeviceParts};
+use types::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_BUILT_IN, ATTRIBUTES_MAX, DeviceParts, SILENT_AFTER, SilentAfter};
 
 use super::model::Device;
 use crate::Error;
@@ -10,7 +10,8 @@ use crate::Error;
 /// Returns the tags of a network that a device may have as attributes, in order of their names.
 pub(crate) fn attributes_of(tags: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let fits = |(key, value): &(&String, &String)| {
-        !key.is_empty() && key.len() <= ATTRIBUTE_BYTES_MAX && value.len() <= ATTRIBUTE_BYTES_MAX
+        let has_meaning = key.as_str() != SILENT_AFTER || SilentAfter::is_attribute(value);
+        has_meaning && !key.is_empty() && key.len() <= ATTRIBUTE_BYTES_MAX && value.len() <= ATTRIBUTE_BYTES_MAX
     };
     let (built_in, custom): (Vec<_>, Vec<_>) =
         tags.iter().filter(fits).partition(|(key, _)| ATTRIBUTES_BUILT_IN.contains(&key.as_str()));

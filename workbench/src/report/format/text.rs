@@ -90,7 +90,7 @@ impl ExampleReport {
         push_lines(text, 6, &format!("example {number}: {}{dash}{}", sanitize(call), sanitize(description)));
         match &self.outcome {
             ExampleOutcome::Passed => {
-                push_lines(text, 8, &format!("passed, {:.0} µs, fuel {}", self.microseconds, self.fuel))
+                push_lines(text, 8, &format!("passed, {:.0} µs, fuel {}", self.microseconds, self.fuel));
             }
             ExampleOutcome::Shown { result } => push_lines(text, 8, &format!("returned {}", sanitize(result))),
             ExampleOutcome::Excluded { reason } => push_lines(text, 8, &format!("excluded: {reason}")),

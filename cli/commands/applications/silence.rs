@@ -1,0 +1,46 @@
+//! `airlock applications silence`: after which time devices count as silent.
+
+use std::str::FromStr;
+
+use client::silence::SilenceClient;
+use serde_json::Value;
+use types::{AppId, InvalidSilentAfter, SilentAfter};
+
+use crate::{
+    network::Network,
+    output::{Cell, Record},
+};
+
+/// A time, or `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Time(Option<SilentAfter>);
+
+impl FromStr for Time {
+    type Err = InvalidSilentAfter;
+
+    fn from_str(text: &str) -> Result<Self, InvalidSilentAfter> {
+        if text == "off" { Ok(Self(None)) } else { text.parse().map(|after| Self(Some(after))) }
+    }
+}
+
+/// Sets the time, or prints it if none is given.
+pub(super) async fn run(network: &Network, app_id: AppId, time: Option<Time>) -> anyhow::Result<()> {
+    let credential = network.credential_for(&app_id).await?;
+    let client = SilenceClient::connect(&network.announcement().await?, app_id.clone(), credential)?;
+    let Some(Time(after)) = time else { return network.output.record(record(client.get().await?)) };
+    client.set(after).await?;
+    match after {
+        Some(after) => network
+            .output
+            .message(format_args!("Devices of application {app_id} count as silent after {after} without an uplink")),
+        None => network.output.message(format_args!("Devices of application {app_id} never count as silent")),
+    }
+}
+
+fn record(after: Option<SilentAfter>) -> Record {
+    let shown = match after {
+        Some(after) => Cell::new(after.to_string(), after.as_secs()),
+        None => Cell::new("never", Value::Null),
+    };
+    Record::new([(("silent_after_s", "Silent after"), shown)])
+}

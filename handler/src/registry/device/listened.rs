@@ -1,0 +1,57 @@
+//! Devices with their alarms.
+
+use store::{Entry, Key};
+use types::{AppId, DevId};
+
+use super::{devices::Devices, frame_counters, model::Device, record};
+use crate::{
+    Error,
+    registry::{alarm::Alarm, application::store_keys},
+};
+
+/// A device as far as its silence depends on it.
+pub(crate) struct ListenedDevice {
+    pub(crate) dev_id: DevId,
+    /// Without its keys; none if it was deleted.
+    pub(crate) device: Option<Device>,
+    /// Its alarm, if it has one.
+    pub(crate) alarm: Option<Alarm>,
+    /// The same as it is stored.
+    pub(crate) entry: Option<Entry>,
+}
+
+impl Devices {
+    /// Ids of devices, in order, after this one.
+    pub(crate) async fn ids_after(
+        &self,
+        app_id: &AppId,
+        after: Option<&DevId>,
+        limit: usize,
+    ) -> Result<Vec<DevId>, Error> {
+        let after = after.map(|dev_id| store_keys::device(app_id, dev_id)).transpose()?;
+        let devices = self.store.list(&store_keys::devices(app_id)?, after.as_ref(), limit).await?;
+        devices.iter().map(|device| store_keys::dev_id_of(&device.key)).collect()
+    }
+
+    /// Devices with their alarms, in one read, in the same order. A third of what one read may have, at most.
+    pub(crate) async fn listened(&self, app_id: &AppId, dev_ids: Vec<DevId>) -> Result<Vec<ListenedDevice>, Error> {
+        let mut keys: Vec<Key> = Vec::with_capacity(3 * dev_ids.len());
+        for dev_id in &dev_ids {
+            keys.push(store_keys::device(app_id, dev_id)?);
+            keys.push(store_keys::frame_counters(app_id, dev_id)?);
+            keys.push(store_keys::alarm(app_id, dev_id)?);
+        }
+        let mut found = self.store.get(&keys).await?.into_iter();
+        let mut devices = Vec::with_capacity(dev_ids.len());
+        for dev_id in dev_ids {
+            let (device, counters) = (found.next().flatten(), found.next().flatten());
+            let entry = found.next().flatten();
+            let mut device = device.map(|device| record::read_without_keys(&device.value)).transpose()?;
+            if let (Some(device), Some(counters)) = (&mut device, frame_counters::read(counters.as_ref())?) {
+                counters.update(device);
+            }
+            devices.push(ListenedDevice { dev_id, device, alarm: Alarm::read(entry.as_ref())?, entry });
+        }
+        Ok(devices)
+    }
+}

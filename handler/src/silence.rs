@@ -1,0 +1,14 @@
+//! Notices devices that have sent nothing for a time that is set, and publishes an event for each silence.
+//!
+//! Each device has an alarm in the store (`registry/alarm.rs`). An uplink is only noted in memory (`uplink/heard.rs`).
+//! Once an alarm is due, it is set again if the device was heard in the meantime, as this process, the record of the
+//! device or history says; otherwise the device is silent.
+
+mod clock;
+mod environment;
+mod history;
+mod turn;
+mod verdict;
+mod watch;
+
+pub use self::{environment::Environment, watch::SilenceWatch};
