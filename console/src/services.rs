@@ -6,7 +6,9 @@ use api::{
     discovery::Announcement,
     rest::account::{Application, UserDetails},
 };
-use client::{account::UserPage, handler::HandlerClient, history::ChartClient, webhooks::WebhookClient};
+use client::{
+    account::UserPage, handler::HandlerClient, history::ChartClient, silence::SilenceClient, webhooks::WebhookClient,
+};
 use tokio::time::timeout;
 use types::{AppId, ApplicationRight, Credential, Kind, Kinded, Scope, ServiceName, UserId, Username};
 
@@ -93,6 +95,12 @@ impl Console {
         let Some(announcement) = self.announcement(access).await? else { return Ok(None) };
         let client = WebhookClient::connect(&announcement, access.app_id.clone(), access.credential.clone());
         Ok(Some(client?))
+    }
+
+    /// The time after which devices of an application count as silent; none if no handler serves it.
+    pub(crate) async fn silence(&self, access: &Access) -> Result<Option<SilenceClient>> {
+        let Some(announcement) = self.announcement(access).await? else { return Ok(None) };
+        Ok(Some(SilenceClient::connect(&announcement, access.app_id.clone(), access.credential.clone())?))
     }
 
     /// Charts of an application's history; none if no handler serves it.

@@ -10,6 +10,7 @@ mod messages;
 mod operator;
 mod page;
 mod same_site;
+mod silence;
 mod viewer;
 mod webhooks;
 
@@ -95,6 +96,7 @@ fn in_applications() -> Router<Console> {
         .route(&path("/messages/{id}/run"), post(message::run))
         .route(&path("/live"), get(live::show))
         .route(&path("/live/events"), get(live::events))
+        .route(&path("/silence"), get(silence::show).post(silence::submit))
         .route(&path("/functions"), get(functions::show).post(functions::submit))
         .route(&path("/functions/candidate"), post(candidate::submit))
         .merge(webhooks(path))

@@ -18,6 +18,7 @@ mod messages;
 mod moved_devices;
 pub(crate) mod operator;
 mod share;
+mod silence;
 mod users;
 mod visitor;
 mod webhook_changes;

@@ -56,7 +56,7 @@ pub(super) struct Frame {
 pub(super) struct Notice(&'static str, &'static str);
 
 /// All messages, with their names in URLs.
-const NOTICES: [Notice; 22] = [
+const NOTICES: [Notice; 23] = [
     Notice("saved", "Saved. New messages are processed with this version."),
     Notice("overtaken", "Saved. Someone else saved a version at the same time: check all versions."),
     Notice("unchanged", "Nothing changed: this version is already live."),
@@ -76,6 +76,7 @@ const NOTICES: [Notice; 22] = [
     Notice("none-resent", "Nothing was left to send."),
     Notice("taken", "The receiver has taken a sample message."),
     Notice("forgotten", "The messages that it did not take are deleted."),
+    Notice("silence-set", "Saved. The time of each device counts from its last uplink, or else from now on."),
     Notice("device-registered", "Device registered."),
     Notice("device-changed", "Changes saved."),
     Notice("registered", "Application registered with the handler."),

@@ -148,6 +148,12 @@ async fn look_around(name: &'static str, look: Look) {
     change_webhook(&browser, &network, (&alice, &url)).await;
     browser.open(&format!("{APPLICATION}/webhooks")).await;
     browser.look("console-webhooks").await;
+    browser.open(&format!("{APPLICATION}/silence")).await;
+    browser.wait_for("Silent devices").await;
+    browser.look("console-silence").await;
+    browser.submit("form.narrow", &[("after", "often")], "form.narrow button", "Silent devices").await;
+    wait_for_text(&browser, "p", "a time from 1m to 366d").await;
+    browser.look("console-silence-refused").await;
     browser.open(&format!("{APPLICATION}/webhooks/my-hook")).await;
     browser.click("a.danger").await;
     browser.wait_for("Delete webhook my-hook?").await;

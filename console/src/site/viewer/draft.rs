@@ -21,7 +21,7 @@ use crate::{
         device::{change, downlinks},
         devices::{import, many, new},
         failure::Failure,
-        functions, webhooks,
+        functions, silence, webhooks,
     },
 };
 
@@ -96,6 +96,7 @@ pub(in crate::site) async fn show(
     let request = InApplication::of_draft(console.clone(), (viewer, access), rest);
     match rest {
         "webhooks" => webhooks::draft(&request, &Sent(fields)).await,
+        "silence" => Ok(silence::draft(&request, &Sent(fields))),
         "functions" => functions::draft(&request, &Sent(fields)).await,
         "functions/candidate" => functions::candidate::draft(&request, &Sent(fields)).await,
         "import-devices" => import::draft(&request, &Sent(fields)).await,
