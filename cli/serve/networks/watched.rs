@@ -35,13 +35,15 @@ pub(in crate::serve) struct NetworkDescription {
     pub(in crate::serve) no_downlinks: Option<&'static str>,
 }
 
+/// A value of a metric, with the result that it counts, if it counts results.
+type Value = (Option<&'static str>, f64);
+
 /// A metric of each network.
 struct Metric {
     name: &'static str,
     kind: MetricKind,
     help: &'static str,
-    /// The values, each with the result that it counts.
-    values: fn(&NetworkState) -> Vec<(Option<&'static str>, f64)>,
+    values: fn(&NetworkState) -> Vec<Value>,
 }
 
 const METRICS: [Metric; 6] = [
