@@ -116,7 +116,7 @@ impl Account {
         retried("user", attempt).await
     }
 
-    /// When the newest session of a user began; none if there was no login for longer than a session lasts.
+    /// When the newest session of a user began; none if all have expired, or the user has logged out of them.
     pub(crate) async fn last_session(&self, user_id: &UserId) -> Result<Option<Timestamp>> {
         let prefix = Key::new(&user_tag(user_id)?, "session/")?;
         let keys = self.documents.keys(&prefix, SESSIONS_MAX * 2).await?;

@@ -24,7 +24,7 @@ pub struct UserDetails {
     /// The user, as in the list.
     #[serde(flatten)]
     pub listed: ListedUser,
-    /// When the newest session at the account site began. Sessions end after 14 days.
+    /// When the newest session at the account site began. Sessions end after 14 days, or when the user logs out.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::optional")]
     #[schemars(with = "Timestamp")]
     pub last_session: Option<Timestamp>,
