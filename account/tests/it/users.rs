@@ -119,7 +119,9 @@ async fn a_list_has_profiles_and_no_secrets() {
     let (service, alice) = operated(&first).await;
     let bob = id_of(&service, &service.user("bob").await).await;
     service.account.set_disabled(&"bob".parse().unwrap(), true).await.unwrap();
-    let mut listed = service.get(PATH, &alice).await.json()[1].clone();
+    let list = service.get(PATH, &alice).await;
+    assert_eq!(list.headers["cache-control"], "no-store");
+    let mut listed = list.json()[1].clone();
     assert!(listed["created"].take().as_str().unwrap().starts_with("2026-01-01T00:00:00"), "{listed}");
     let expected = json!({
         "username": "bob", "email": "bob@example.com", "created": null, "name": {}, "valid": false, "_id": bob,

@@ -29,7 +29,7 @@ pub(crate) struct NoStore<T>(pub(crate) T);
 /// 200 with `Cache-Control: public`, for what changes rarely.
 pub(crate) struct Public<T>(pub(crate) T);
 
-/// 200 with one page of a list, and a link to the next one.
+/// 200 with one page of a list, a link to the next one, and `Cache-Control: no-store`.
 pub(crate) struct Page<T> {
     pub(crate) next: Option<[(HeaderName, String); 1]>,
     pub(crate) items: Vec<T>,
@@ -102,7 +102,7 @@ impl<T: JsonSchema> OperationOutput for Public<T> {
 
 impl<T: Serialize> IntoResponse for Page<T> {
     fn into_response(self) -> Response {
-        (self.next, Json(self.items)).into_response()
+        ([(header::CACHE_CONTROL, "no-store")], self.next, Json(self.items)).into_response()
     }
 }
 
@@ -110,7 +110,8 @@ impl<T: JsonSchema> OperationOutput for Page<T> {
     type Inner = Vec<T>;
 
     fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Responses {
-        let headers = [("Link", "string", "The next page, if there is one.")];
+        let headers =
+            [("Link", "string", "The next page, if there is one."), ("Cache-Control", "string", "`no-store`.")];
         vec![(Some(Code::Code(200)), with_headers(response::<Vec<T>>(context), &headers))]
     }
 }
