@@ -142,13 +142,10 @@ fn file_name(text: &str) -> String {
 
 /// A URL for people, without user, password and query.
 pub(super) fn without_secrets(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    match url.rsplit_once('@') {
-        Some((before, address)) => {
-            before.split_once("://").map_or_else(String::new, |(scheme, _)| format!("{scheme}://")) + address
-        }
-        None => url.to_owned(),
-    }
+    let (before, address) = url.rsplit_once('@').unwrap_or(("", url));
+    // Either the password has such a character, or the query has an @: nobody knows where the address is.
+    let address = if before.contains(['?', '#']) { "" } else { address.split(['?', '#']).next().unwrap_or_default() };
+    before.split_once("://").map_or_else(String::new, |(scheme, _)| format!("{scheme}://")) + address
 }
 
 /// A URL as it is compared with others.
@@ -175,8 +172,9 @@ mod tests {
         assert_eq!(description.addresses, [("events", "mqtt://broker:1883".to_owned())]);
         assert_eq!((description.kind, description.no_downlinks), ("ChirpStack", Some("set chirpstack.grpc.url")));
         assert_eq!(
-            ["localhost", "me@localhost", "http://a/b"].map(without_secrets),
-            ["localhost", "localhost", "http://a/b"]
+            ["localhost", "me@localhost", "http://a/b", "mqtt://me:p#ss@host", "http://a/?key=p@ss"]
+                .map(without_secrets),
+            ["localhost", "localhost", "http://a/b", "mqtt://", "http://"]
         );
     }
 
