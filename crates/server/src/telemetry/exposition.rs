@@ -38,7 +38,8 @@ impl Exposition {
         // Writing to a string cannot fail.
         _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (labels, value) in samples {
-            let labels: Vec<_> = labels.as_ref().iter().map(|(label, value)| format!("{label}=\"{value}\"")).collect();
+            let labels: Vec<_> =
+                labels.as_ref().iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
             let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
             _ = writeln!(text, "{name}{labels} {value}");
         }
@@ -48,5 +49,25 @@ impl Exposition {
     /// The text.
     pub fn into_text(self) -> String {
         self.0
+    }
+}
+
+/// The value of a label as the format demands it.
+fn escaped(value: &str) -> String {
+    value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_escaped_and_metrics_without_samples_are_left_out() {
+        let mut text = Exposition::default();
+        let samples = [([("network", "a\\b\"\nc"), ("result", "taken")], 1.5)];
+        text.add((MetricKind::Counter, "one_total"), "Help", samples);
+        text.add((MetricKind::Gauge, "two"), "Help", None::<([(&str, &str); 0], u64)>);
+        let line = r#"one_total{network="a\\b\"\nc",result="taken"} 1.5"#;
+        assert_eq!(text.into_text(), format!("# HELP one_total Help\n# TYPE one_total counter\n{line}\n\n"));
     }
 }
