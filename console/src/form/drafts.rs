@@ -5,7 +5,7 @@
 //! may have expired, can put something here.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -14,8 +14,10 @@ use types::{Random, Timestamp, UserId};
 
 /// Lifetime of a draft.
 const LIFETIME: Duration = Duration::from_secs(3600);
-/// Maximum size of all drafts, in bytes; the oldest go first.
+/// Maximum size of all drafts, in bytes; those of the user who has most go first.
 const BYTES_MAX: usize = 32 << 20;
+/// Maximum size of a draft, in bytes: no form of ours has more.
+const DRAFT_BYTES_MAX: usize = 4 << 20;
 /// Maximum number of drafts of one user.
 const PER_USER_MAX: usize = 4;
 
@@ -39,7 +41,7 @@ struct Draft {
 }
 
 impl Drafts {
-    /// Keeps a form; returns the id of the draft.
+    /// Keeps a form, unless it is too large; returns the id of the draft.
     pub(crate) fn keep(
         &self,
         user_id: &UserId,
@@ -55,9 +57,12 @@ impl Drafts {
             let Some(oldest) = kept.iter().position(|draft| draft.user_id == *user_id) else { break };
             kept.remove(oldest);
         }
-        kept.push_back(draft);
-        while kept.len() > 1 && kept.iter().map(Draft::bytes).sum::<usize>() > BYTES_MAX {
-            kept.pop_front();
+        if draft.bytes() <= DRAFT_BYTES_MAX {
+            kept.push_back(draft);
+        }
+        while kept.iter().map(Draft::bytes).sum::<usize>() > BYTES_MAX {
+            let Some(index) = oldest_of_largest_user(&kept) else { break };
+            kept.remove(index);
         }
         id
     }
@@ -91,9 +96,23 @@ impl Drafts {
 }
 
 impl Draft {
+    /// The memory that it takes, about: empty fields take some, too.
     fn bytes(&self) -> usize {
-        self.fields.iter().map(|(name, value)| name.len() + value.len()).sum()
+        let fields = self.fields.iter().map(|(name, value)| size_of::<(String, String)>() + name.len() + value.len());
+        size_of::<Self>() + self.path.len() + fields.sum::<usize>()
     }
+}
+
+/// The place of the oldest draft of the user who has most bytes, so that nobody displaces what others keep by keeping
+/// much. The newest draft of all does not count: its user is about to see it.
+fn oldest_of_largest_user(kept: &VecDeque<Draft>) -> Option<usize> {
+    let older = || kept.iter().take(kept.len().saturating_sub(1));
+    let mut sizes = HashMap::<&UserId, usize>::new();
+    for draft in older() {
+        *sizes.entry(&draft.user_id).or_default() += draft.bytes();
+    }
+    let largest = sizes.values().max()?;
+    older().position(|draft| sizes.get(&draft.user_id) == Some(largest))
 }
 
 #[cfg(test)]
@@ -145,11 +164,17 @@ mod tests {
     #[test]
     fn all_drafts_together_have_a_bound() {
         let (drafts, random, start) = (Drafts::default(), Counting::default(), Timestamp::from_millis(1_000_000));
-        let large = "x".repeat(BYTES_MAX / 2);
-        for number in [1, 2, 3] {
+        drafts.keep(&user(0), form("/a", "little"), start, &random);
+        let large = "x".repeat(BYTES_MAX / 16);
+        for number in 1..=17 {
             drafts.keep(&user(number), form("/a", &large), start, &random);
         }
-        assert_eq!([1, 2, 3].map(|number| values(&drafts, "/a", number, start).len()), [0, 0, 1]);
+        let counts = [0, 1, 2, 3, 17].map(|number| values(&drafts, "/a", number, start).len());
+        assert_eq!(counts, [1, 0, 0, 1, 1], "who keeps much displaces nobody who keeps little");
+        let drafts = Drafts::default();
+        let id =
+            drafts.keep(&user(1), ("/a".to_owned(), vec![(String::new(), String::new()); 100_000]), start, &random);
+        assert_eq!(drafts.find(&id, &user(1), start), None, "empty fields take memory, too");
     }
 
     #[test]
