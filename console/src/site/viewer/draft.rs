@@ -65,8 +65,14 @@ pub(in crate::site) async fn keep_drafts(
 async fn keep(console: &Console, session: &Session, form: Request) -> Result<String, Failure> {
     let sent = form.uri().path().to_owned();
     let Sent(mut fields) = Sent::from_request(form, console).await?;
-    fields.retain(|(name, _)| !SECRET.contains(&name.as_str()));
+    fields.retain(|field| !is_secret(&sent, field));
     Ok(console.drafts.keep(&session.user_id, (sent, fields), console.clock.now(), console.random.as_ref()))
+}
+
+fn is_secret(path: &str, (name, value): &(String, String)) -> bool {
+    // A URL that is refused for its password has it nevertheless.
+    let has_password = path == NETWORK && name.ends_with("_url") && value.contains('@');
+    has_password || SECRET.contains(&name.as_str())
 }
 
 fn is_away(response: &Response) -> bool {
@@ -119,4 +125,16 @@ fn parts(path: &str) -> Option<(&str, &str)> {
     let path: &str = path.split('?').next()?;
     path.parse::<Uri>().ok()?;
     path.strip_prefix("/console/applications/")?.split_once('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_kept_also_in_a_url() {
+        let is_secret = |name: &str, value: &str| is_secret(NETWORK, &(name.to_owned(), value.to_owned()));
+        assert!(is_secret("api_key", "key") && is_secret("mqtt_url", "mqtt://me:word@host"));
+        assert!(!is_secret("mqtt_url", "mqtt://host") && !is_secret("application", "app1@tenant1"));
+    }
 }
