@@ -1,9 +1,8 @@
 //! Looks for an application that somebody enters, before its events are taken.
 
-use api::chirpstack::ListApplicationsResponse;
 use bridge::{ApplicationCheck, Error};
 use client::{Trust, chirpstack::ChirpStackClient};
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{StreamExt as _, stream};
 use types::{Kind, Kinded, Secret};
 
 use super::unusable;
@@ -52,16 +51,18 @@ async fn by_name(api: &ChirpStackClient, name: &str) -> ApplicationCheck {
         Err(error) => return ApplicationCheck::unanswered(&error),
     };
     let searches: Vec<_> = tenants.result.iter().map(|tenant| api.applications_named(&tenant.id, name)).collect();
-    let pages: Vec<ListApplicationsResponse> =
-        match stream::iter(searches).buffer_unordered(SEARCHES_MAX).try_collect().await {
-            Ok(pages) => pages,
+    let mut pages = stream::iter(searches).buffer_unordered(SEARCHES_MAX);
+    // Further pages are not searched, and of each page only the ids are kept.
+    let (mut is_all, mut ids) = (tenants.total_count as usize <= tenants.result.len(), Vec::<String>::new());
+    while let Some(page) = pages.next().await {
+        let page = match page {
+            Ok(page) => page,
             Err(error) => return ApplicationCheck::unanswered(&error),
         };
-    // Further pages are not searched.
-    let is_all = tenants.total_count as usize <= tenants.result.len()
-        && pages.iter().all(|page| page.total_count as usize <= page.result.len());
-    let found = pages.into_iter().flat_map(|page| page.result).filter(|application| application.name == name);
-    let ids: Vec<_> = found.map(|application| application.id).collect();
+        is_all &= page.total_count as usize <= page.result.len();
+        let found = page.result.into_iter().filter(|application| application.name == name);
+        ids.extend(found.map(|application| application.id));
+    }
     match &ids[..] {
         [id] => ApplicationCheck::Found(format!("its id is {id}")),
         [id, ..] => ApplicationCheck::Uncertain(format!(
