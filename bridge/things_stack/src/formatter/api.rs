@@ -79,13 +79,23 @@ pub(crate) fn watch_api(api: &ThingsStackClient, applications: &[Arc<Application
                 match api.link(&application.key.current(), application.id()).await {
                     Err(error) if error.kind() == Kind::Denied => {}
                     Err(error) if error.kind() == Kind::NotFound && is_of_stack(&error) => {}
-                    Err(error) => return Err(unusable(error, &url)),
+                    Err(error) => return Err(named(unusable(error, &url), application.id())),
                     Ok(_) => {}
                 }
             }
             Ok(())
         })
     })
+}
+
+/// The same error; if it is about a key, it says for which application.
+fn named(error: Error, id: &str) -> Error {
+    match error {
+        Error::Api { network, advice, source } if source.kind() == Kind::Unauthenticated => {
+            Error::Api { network, advice: format!("for {id}, {advice}"), source }
+        }
+        error => error,
+    }
 }
 
 /// Returns true if The Things Stack has answered, and not another web server.
@@ -106,4 +116,19 @@ pub(crate) fn unusable(source: client::Error, url: &str) -> Error {
         _ => format!("check that {url} is its address, and that it runs"),
     };
     Error::Api { network: API.network, advice, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_error_of_a_key_names_its_application() {
+        let text = |kind| {
+            let source = client::Error::Refused { kind, message: "no".to_owned(), retry_after: None };
+            named(unusable(source, "https://cluster"), "app1").to_string()
+        };
+        assert!(text(Kind::Unauthenticated).contains("for app1, it does not accept an API key"));
+        assert!(!text(Kind::Unavailable).contains("app1"));
+    }
 }
