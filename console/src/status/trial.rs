@@ -34,7 +34,7 @@ pub enum NewNetwork {
 /// The result of trying a network.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkTrial {
-    /// What was checked, in order. Nothing is done with a network after a check that fails.
+    /// What was checked, in order. A network is not connected after a check that fails.
     pub checks: Vec<TrialCheck>,
     /// The first uplink; none if none came, or a check failed.
     pub uplink: Option<TriedUplink>,
