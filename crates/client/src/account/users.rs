@@ -26,11 +26,13 @@ impl AccountClient {
     pub async fn users(&self, credential: &Credential, search: &str, after: Option<&Username>) -> Result<UserPage> {
         let mut url = self.http.url(&["api", "v2", "users"]);
         let search = Some(("search", search)).filter(|(_, search)| !search.is_empty());
-        let after = after.map(|after| ("after", after.as_str()));
-        url.query_pairs_mut().extend_pairs(search.into_iter().chain(after));
+        let start = after.map(|after| ("after", after.as_str()));
+        url.query_pairs_mut().extend_pairs(search.into_iter().chain(start));
         let (users, next) = self.http.page(authorize(self.http.request_to(Method::GET, url), credential)).await?;
         let next =
             next.map(|name| name.parse::<Username>().map_err(|error| self.http.unreadable(error))).transpose()?;
+        // Who follows the pages must come to an end, whatever answers.
+        let next = next.filter(|next| after.is_none_or(|after| next > after));
         Ok(UserPage { users, next })
     }
 

@@ -162,6 +162,7 @@ async fn a_page_of_users_says_where_the_next_one_starts() {
         link("<?search=a%26b&after=alice>; rel=\"next\""),
         link("<?after=alice>; rel=\"prev\""),
         link("<?after=NO%20NAME>; rel=\"next\""),
+        link("<?after=alice>; rel=\"next\""),
     ])
     .await;
     let page = stub.client.users(&credential(), "a&b", None).await.unwrap();
@@ -176,6 +177,7 @@ async fn a_page_of_users_says_where_the_next_one_starts() {
     assert!(matches!(error, Error::Unreadable { .. }), "{error:?}");
     // An empty query is as good as none.
     assert_eq!(stub.saw().line.trim_end_matches('?'), "GET /api/v2/users");
+    assert!(stub.client.users(&credential(), "", Some(&next)).await.unwrap().next.is_none(), "it leads back");
 }
 
 #[tokio::test]
