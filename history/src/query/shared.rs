@@ -41,15 +41,16 @@ impl<'a> Shared<'a> {
         self.admits_any(RecordId::last(u64::MAX), RecordId::first(0))
     }
 
-    /// Keeps the first in order, as many as there can be.
-    pub(crate) fn truncate<T>(&self, ids: &mut Vec<(RecordId, T)>) {
-        let limit = self.best().limit();
-        if ids.len() > limit {
-            ids.sort_unstable_by_key(|(id, _)| *id);
-            if !self.oldest_first {
-                ids.reverse();
-            }
-            ids.truncate(limit);
+    /// Returns the maximum number of records.
+    pub(crate) fn limit(&self) -> usize {
+        self.best().limit()
+    }
+
+    /// Puts ids into the order of the query.
+    pub(crate) fn sort<T>(&self, ids: &mut [(RecordId, T)]) {
+        ids.sort_unstable_by_key(|(id, _)| *id);
+        if !self.oldest_first {
+            ids.reverse();
         }
     }
 

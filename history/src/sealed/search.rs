@@ -77,9 +77,22 @@ fn search_group(group: Group<'_>, filter: &Filter, best: &Shared<'_>) -> Parquet
     };
     let rows = select_by_text(group, rows, filter)?;
     let mut ids = ids(group, &rows, filter, best)?;
-    best.truncate(&mut ids);
-    ids.sort_unstable_by_key(|(_, row)| *row);
-    insert(group, &Selection::of(ids.into_iter().map(|(_, row)| row)), filter, best)
+    best.sort(&mut ids);
+    insert_best(group, &ids, filter, best)
+}
+
+/// Adds the first rows, as far as they are among the best. Where one is not wanted after all, as one that was removed, or
+/// whose text only has the name of the field, the next ones follow: twice as many each time, because each reads pages.
+fn insert_best(group: Group<'_>, ids: &[(RecordId, usize)], filter: &Filter, best: &Shared<'_>) -> ParquetResult<()> {
+    let (mut rest, mut count) = (ids, best.limit());
+    while rest.first().is_some_and(|(id, _)| best.bound().admits(*id)) {
+        let (part, after) = rest.split_at(count.min(rest.len()));
+        let mut rows: Vec<_> = part.iter().map(|(_, row)| *row).collect();
+        rows.sort_unstable();
+        insert(group, &Selection::of(rows), filter, best)?;
+        (rest, count) = (after, count.saturating_mul(2));
+    }
+    Ok(())
 }
 
 /// The rows of the device with the port, the kind, the outcome and the version.
@@ -246,12 +259,12 @@ mod tests {
     use super::*;
     use crate::{
         Kind, NewRecord, Query,
-        directory::removed::Removals,
+        directory::removed::{Removal, Removals},
         query::Best,
         record::View,
         sealed::{
             parts::Parts,
-            write::{new_writer, write_groups},
+            write::{new_writer, sort, write_file, write_groups},
         },
     };
 
@@ -300,6 +313,31 @@ mod tests {
         assert!(records.iter().all(|record| record.dev_id.as_str() == "c1"));
         let fetched = fetched.load(Ordering::Relaxed);
         assert!(fetched < bytes * 2 / 5, "{fetched} of {bytes}");
+    }
+
+    #[test]
+    fn rows_that_were_removed_take_no_place_of_older_ones() {
+        let app_id = "my-app".parse().unwrap();
+        let records = (0..40).map(|number| {
+            // Those of the removed device are the newest.
+            let dev_id = ["a1", "b1"][usize::from(number >= 10)].parse().unwrap();
+            let id = RecordId::new(5, 0, number);
+            View::of_new(id, &NewRecord::new(&app_id, &dev_id, &Kind::Uplink, id.recorded())).to_record().unwrap()
+        });
+        let records: Vec<_> = records.collect();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("some-file");
+        write_file(&path, &sort(&records.iter().collect::<Vec<_>>())).unwrap();
+        let removed = Removal::named("my-app,b1", RecordId::last(5));
+        let removals = Removals { known: vec![removed], ..Removals::default() };
+        for (oldest_first, expected) in [(false, [9, 8, 7]), (true, [0, 1, 2])] {
+            let query = Query { oldest_first, ..Query::of(app_id.clone()) };
+            let (filter, is_stopped) = (Filter::new(query, removals.clone()), AtomicBool::default());
+            let best = Shared::new(Best::new(3, usize::MAX, oldest_first), oldest_first, &is_stopped);
+            SealedFile::read(&path, |file| search(file, &filter, &best)).unwrap();
+            let numbers: Vec<_> = best.into_records().0.iter().map(|record| record.id.number).collect();
+            assert_eq!(numbers, expected);
+        }
     }
 
     #[test]

@@ -110,6 +110,24 @@ async fn check_filters(history: &history::History, times: &[Timestamp]) {
 }
 
 #[tokio::test]
+async fn results_that_only_have_the_name_of_the_field_take_no_place_of_others() {
+    let harness = Harness::new();
+    let history = harness.open();
+    for device in ["a1", "b1"] {
+        for counter in 0..6 {
+            harness.uplink(&history, device, counter).await;
+        }
+    }
+    history.seal().await.unwrap();
+    let field = Query { field: Some("fields.name = \"a1\"".parse().unwrap()), limit: 2, ..everything() };
+    let first = history.query(field.clone()).await.unwrap();
+    let second = history.query(Query { before: first.next, limit: 4, ..field }).await.unwrap();
+    let shown: Vec<_> = first.records.iter().chain(&second.records).map(|record| record.counter).collect();
+    assert_eq!((first.records.len(), shown), (2, vec![5, 4, 3, 2, 1, 0]));
+    assert_eq!(second.next, None);
+}
+
+#[tokio::test]
 async fn only_failures_and_one_version_are_shown_where_asked_for() {
     let harness = Harness::new();
     let history = harness.open();
