@@ -21,6 +21,12 @@ pub(crate) fn timestamp(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis.try_into().unwrap_or(i64::MAX))
 }
 
+/// The time of the columns that have its milliseconds and the rest. Those of a damaged file may be of no time.
+pub(crate) fn of_parts(millis: i64, nanos: i64) -> Timestamp {
+    // The product may be too low where the sum is not: in the first millisecond that there is.
+    Timestamp::from_nanos(millis.wrapping_mul(1_000_000).wrapping_add(nanos))
+}
+
 /// The day of a time, as in `2026-11-28`, UTC.
 pub(crate) fn day(millis: u64) -> String {
     timestamp(millis).to_rfc3339().chars().take(10).collect()

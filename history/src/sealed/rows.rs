@@ -6,11 +6,10 @@ use parquet::{
     data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type},
     errors::{ParquetError, Result as ParquetResult},
 };
-use types::Timestamp;
 
 use crate::{
     Error, Outcome, Record, RecordId,
-    record::View,
+    record::{View, moment},
     sealed::{
         file::{ColumnRows, Group, SealedFile},
         gateways::{
@@ -168,15 +167,14 @@ impl<'a> Cursor<'a> {
     fn view(&mut self) -> ParquetResult<View<'a>> {
         let id =
             RecordId::new(self.long(Column::Recorded)? as u64, self.int(Column::Writer)?, self.int(Column::Number)?);
-        let received = self.long(Column::Received)?.saturating_mul(1_000_000);
-        let nanos = self.optional_int(Column::ReceivedNanos).unwrap_or(0);
+        let (millis, nanos) = (self.long(Column::Received)?, self.optional_int(Column::ReceivedNanos).unwrap_or(0));
         let functions = self.optional_bytes(Column::Functions).map(TryInto::try_into).transpose();
         let limits = self.optional_bytes(Column::Limits).map(TryInto::try_into).transpose();
         let outcome = Outcome::from_name(self.text(Column::Outcome)?.as_bytes());
         let corrects = self.text(Column::Corrects)?;
         Ok(View {
             id,
-            received: Timestamp::from_nanos(received.saturating_add(nanos.into())),
+            received: moment::of_parts(millis, nanos.into()),
             app_id: self.text(Column::AppId)?,
             dev_id: self.text(Column::DevId)?,
             kind: self.text(Column::Kind)?,

@@ -4,16 +4,18 @@ use parquet::{
     data_type::{ByteArray, ByteArrayType, DataType, FloatType, Int32Type, Int64Type},
     errors::{ParquetError, Result as ParquetResult},
 };
-use types::Timestamp;
 
 use super::{
     Values,
     level::{EMPTY, GATEWAY, VALUE, WHOLE},
 };
-use crate::sealed::{
-    file::{ColumnRows, Group},
-    schema::Column,
-    selection::Selection,
+use crate::{
+    record::moment,
+    sealed::{
+        file::{ColumnRows, Group},
+        schema::Column,
+        selection::Selection,
+    },
 };
 
 /// The columns of gateways of a row group, read from first to last.
@@ -115,8 +117,7 @@ impl<'a> ListCursor<'a> {
         let values = Values {
             gtw_id: gtw_id.map(text).transpose()?,
             timestamp: timestamp.map(|timestamp| *timestamp as u32),
-            // The product may be too low where the sum is not.
-            time: millis.map(|millis| Timestamp::from_nanos(millis.wrapping_mul(1_000_000).wrapping_add(nanos.into()))),
+            time: millis.map(|millis| moment::of_parts(*millis, nanos.into())),
             channel: channel.map(|channel| *channel as u32),
             rssi: value(&lists.rssi, (level, VALUE), &mut passed.rssi)?.copied(),
             snr: value(&lists.snr, (level, VALUE), &mut passed.snr)?.copied(),

@@ -13,8 +13,14 @@ use crate::{
     },
 };
 
-const TIMES: [&str; 4] =
-    ["2026-11-30T07:29:00Z", "2026-11-30T07:29:00.12Z", "2026-11-30T07:29:00.120000001Z", "1969-12-31T23:59:59.999Z"];
+const TIMES: [&str; 5] = [
+    "2026-11-30T07:29:00Z",
+    "2026-11-30T07:29:00.12Z",
+    "2026-11-30T07:29:00.120000001Z",
+    "1969-12-31T23:59:59.999Z",
+    // The first that a timestamp can be.
+    "1677-09-21T00:12:43.145224192Z",
+];
 
 fn record(number: u64, metadata: &str, received: Timestamp) -> Record {
     let (app_id, dev_id) = ("my-app".parse().unwrap(), format!("device-{}", number % 3).parse().unwrap());
@@ -123,6 +129,12 @@ fn usual(number: u64, gateways: u64) -> String {
 fn usual_records(count: u64, gateways: impl Fn(u64) -> u64) -> Vec<Record> {
     let received = |number| Timestamp::from_millis(1_790_000_000_000 + 60 * number as i64);
     (0..count).map(|number| record(number, &usual(number, gateways(number)), received(number))).collect()
+}
+
+#[test]
+fn the_first_time_of_all_is_read_as_it_was_written() {
+    let received = Timestamp::from_nanos(i64::MIN);
+    check(&[record(1, &format!(r#"{{"time":"{received}","gateways":[{{"time":"{received}"}}]}}"#), received)]);
 }
 
 #[test]
