@@ -333,6 +333,18 @@ mod tests {
         writing.join().unwrap().unwrap();
     }
 
+    #[test]
+    fn records_for_which_nobody_waits_are_written_soon_with_those_that_follow() {
+        let queue = queue(1 << 20);
+        let first = push(&queue).ok().unwrap();
+        let progress = Arc::clone(&first.progress);
+        drop(first);
+        assert!(!progress.is_due.load(Ordering::Acquire), "it waits for others");
+        drop(push(&queue).ok().unwrap());
+        assert_eq!(queue.take().unwrap().records, 2);
+        assert!(progress.is_due.load(Ordering::Acquire));
+    }
+
     #[tokio::test]
     async fn a_queue_that_was_full_goes_on() {
         let queue = queue(1);
