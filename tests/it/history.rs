@@ -144,7 +144,7 @@ async fn files(network: &Network, owner: &Owner) {
     assert!(shares.iter().all(|share| (f64::MIN_POSITIVE..1.0).contains(&share[1].as_f64().unwrap())), "{shares:?}");
 }
 
-/// Keeps what two gateways have received, as another handler with the same directory does.
+/// Keeps what two gateways have received, and a correction of it, as another handler with the same directory does.
 async fn keep_with_gateways(network: &Network, owner: &Owner) {
     let clock = ManualClock::at(server::system::SystemClock.now());
     let received = clock.now();
@@ -153,7 +153,8 @@ async fn keep_with_gateways(network: &Network, owner: &Owner) {
     let (dev_id, kind) = ("warm".parse().unwrap(), ::history::Kind::Event("activations".to_owned()));
     let metadata = r#"{"time":"","gateways":[{"gtw_id":"roof","time":"","channel":0,"rssi":-60.0,"snr":9.5,"rf_chain":0},{"gtw_id":"cellar","time":"","channel":1,"rssi":-113.5,"snr":-7.25,"rf_chain":0}]}"#;
     let record = NewRecord { metadata, ..NewRecord::new(&owner.app_id, &dev_id, &kind, received) };
-    history.append(&record).await.unwrap();
+    let original = history.append(&record).await.unwrap();
+    history.append(&NewRecord { revision: 1, corrects: Some(original), ..record }).await.unwrap();
     history.seal().await.unwrap();
     history.close().await.unwrap();
 }
