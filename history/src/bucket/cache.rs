@@ -87,8 +87,11 @@ impl Cache {
         Some(part.into())
     }
 
-    /// Keeps the copy of a part of an object.
+    /// Keeps the copy of a part of an object, unless it is larger than all copies may be.
     pub(super) fn add_part(&self, object: &Object, range: &Range<u64>, content: &[u8]) -> Result<(), Error> {
+        if content.len() as u64 > self.bytes_max {
+            return Ok(());
+        }
         self.write(&format!("{}{}-{}", part_prefix(object), range.start, range.end), content).map(drop)
     }
 
@@ -232,6 +235,16 @@ mod tests {
         // The whole has all parts.
         cache.add(&one, b"0123456789").unwrap();
         assert_eq!((cache.part(&one, &(0..1)), list(dir.path()).unwrap().len()), (None, 1));
+    }
+
+    #[test]
+    fn a_part_that_is_larger_than_all_copies_may_be_is_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(dir.path().to_owned(), 4).unwrap();
+        cache.add_part(&object("1"), &(0..4), b"0123").unwrap();
+        cache.add_part(&object("1"), &(0..5), b"01234").unwrap();
+        assert_eq!(cache.part(&object("1"), &(0..4)).unwrap(), "0123");
+        assert_eq!((cache.part(&object("1"), &(0..5)), list(dir.path()).unwrap().len()), (None, 1));
     }
 
     #[test]
