@@ -21,7 +21,7 @@ pub struct BucketSettings {
     /// File with the secret access key. It is read again when it changes.
     pub secret_access_key_file: Option<PathBuf>,
     /// Maximum size of copies of other handlers' files on this disk, in bytes. A larger file is read
-    /// only by queries that need less than half of it.
+    /// only by queries that need less than half of it, and at most 8 MiB at once.
     pub cache_bytes_max: u64,
 }
 
