@@ -50,9 +50,11 @@ impl Filter {
         self.text.as_ref()
     }
 
-    /// False only if the result cannot have a wanted field.
+    /// Returns true if the result has the field with a wanted value. What is no text may have it: whoever reads the row
+    /// finds that it is damaged.
     pub(crate) fn may_have_field(&self, field: &FieldFilter, result: &[u8]) -> bool {
         self.field.as_ref().is_none_or(|scan| scan.may_match(field, result))
+            && str::from_utf8(result).ok().is_none_or(|result| field.matches(result))
     }
 
     /// The hash of the device, if one is asked for.

@@ -81,8 +81,8 @@ fn search_group(group: Group<'_>, filter: &Filter, best: &Shared<'_>) -> Parquet
     insert_best(group, &ids, filter, best)
 }
 
-/// Adds the first rows, as far as they are among the best. Where one is not wanted after all, as one that was removed, or
-/// whose text only has the name of the field, the next ones follow: twice as many each time, because each reads pages.
+/// Adds the first rows, as far as they are among the best. Where one is not wanted after all, as one that was removed, the
+/// next ones follow: twice as many each time, because each time reads pages.
 fn insert_best(group: Group<'_>, ids: &[(RecordId, usize)], filter: &Filter, best: &Shared<'_>) -> ParquetResult<()> {
     let (mut rest, mut count) = (ids, best.limit());
     while rest.first().is_some_and(|(id, _)| best.bound().admits(*id)) {
