@@ -1,11 +1,26 @@
 //! Files that are damaged or not ours are left out, named, and never deleted.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use futures::TryStreamExt;
-use history::{ExportPart, Format};
+use history::{ExportPart, Format, History, Kind, NewRecord};
+use types::Clock;
 
-use crate::harness::{Harness, app, counters, damage_page, dev, everything, files, page};
+use crate::harness::{Harness, app, counters, damage_page, dev, everything, files, kept, page};
+
+/// Appends 50 uplinks of two devices, each received by two gateways.
+async fn fill(harness: &Harness, history: &History) {
+    let app_id = app();
+    for counter in 0..50 {
+        harness.clock.advance(Duration::from_secs(1));
+        let dev_id = dev(["a1", "b1"][counter as usize % 2]);
+        let metadata = format!(
+            r#"{{"time":"","gateways":[{{"gtw_id":"roof","channel":{counter},"rssi":-{counter}.5}},{{"gtw_id":"cellar"}}]}}"#
+        );
+        let new = NewRecord::new(&app_id, &dev_id, &Kind::Uplink, harness.clock.now());
+        kept(history.append(&NewRecord { counter, metadata: &metadata, ..new }).await);
+    }
+}
 
 #[tokio::test]
 async fn damaged_and_foreign_files_are_named_and_stay() {
@@ -56,9 +71,7 @@ async fn a_record_that_is_not_found_may_be_in_a_file_that_cannot_be_read() {
 async fn no_changed_byte_stops_a_query() {
     let harness = Harness::new();
     let history = harness.open();
-    for counter in 0..50 {
-        harness.uplink(&history, ["a1", "b1"][counter as usize % 2], counter).await;
-    }
+    fill(&harness, &history).await;
     history.seal().await.unwrap();
     let path = files(&harness).remove(0);
     let bytes = fs::read(&path).unwrap();
@@ -95,9 +108,7 @@ async fn a_file_with_a_damaged_page_does_not_end_a_removal() {
 async fn no_changed_byte_stops_a_removal() {
     let harness = Harness::new();
     let history = harness.open();
-    for counter in 0..50 {
-        harness.uplink(&history, ["a1", "b1"][counter as usize % 2], counter).await;
-    }
+    fill(&harness, &history).await;
     history.seal().await.unwrap();
     let path = files(&harness).remove(0);
     let bytes = fs::read(&path).unwrap();
