@@ -1,5 +1,7 @@
 //! Opens files, and reads columns of them.
 
+mod pages;
+
 use std::{
     fs::File,
     ops::{Range, RangeInclusive},
@@ -27,6 +29,7 @@ use parquet::{
     },
 };
 
+use self::pages::BoundedPages;
 use crate::{
     Error, Record, RecordId,
     sealed::{
@@ -259,7 +262,7 @@ impl Group<'_> {
         let metadata = self.column(column);
         let locations = self.locations(metadata)?;
         let pages = SerializedPageReader::new(Arc::clone(self.chunks), metadata, self.rows, locations)?;
-        let reader = get_column_reader(metadata.column_descr_ptr(), Box::new(pages));
+        let reader = get_column_reader(metadata.column_descr_ptr(), Box::new(BoundedPages::new(pages)));
         let reader = get_typed_column_reader(reader);
         Ok(ColumnRows { reader, position: 0, values: Vec::new(), levels: Vec::new(), repetition: Vec::new() })
     }

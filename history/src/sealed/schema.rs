@@ -15,6 +15,11 @@ use parquet::{
 /// Number of rows of a page. A search for a few records reads one page of each column.
 pub(crate) const PAGE_ROWS: usize = 2048;
 
+/// Number of rows sorted and written together. More would need more memory, fewer more reading for each device.
+pub(crate) const GROUP_ROWS: usize = 1 << 17;
+/// Number of gateways of that many rows from which metadata stays whole: a reader has their columns in memory.
+pub(crate) const GATEWAYS_MAX: usize = 1 << 20;
+
 /// Columns that all files have.
 const COLUMNS: &str = "
     REQUIRED INT64 recorded (TIMESTAMP(MILLIS, true));

@@ -16,12 +16,10 @@ use crate::{
     sealed::{
         column::{Chunk, Columns},
         gateways::columns::GatewayColumns,
-        schema::{properties, schema},
+        schema::{GROUP_ROWS, properties, schema},
     },
 };
 
-/// Number of rows sorted and written together. More would need more memory, fewer more reading for each device.
-const GROUP_ROWS: usize = 1 << 17;
 /// Number of rows that are read together, so few that the processor's cache has room for them.
 const CHUNK_ROWS: usize = 512;
 /// Extension of the names of files.

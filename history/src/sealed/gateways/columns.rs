@@ -16,9 +16,12 @@ use super::{
 };
 use crate::{
     record::View,
-    sealed::column::{
-        self,
-        texts::{Levels, Texts},
+    sealed::{
+        column::{
+            self,
+            texts::{Levels, Texts},
+        },
+        schema::GATEWAYS_MAX,
     },
 };
 
@@ -56,7 +59,8 @@ impl GatewayColumns {
     pub(crate) fn add(&mut self, rows: &[View<'_>]) -> Metadata {
         let (mut left, mut split) = (Metadata::default(), Split::default());
         for row in rows {
-            if row.metadata.is_empty() || split.fill(row.metadata, row.received).is_none() {
+            let is_split = !row.metadata.is_empty() && split.fill(row.metadata, row.received).is_some();
+            if !is_split || self.repetition.len().saturating_add(split.count()) > GATEWAYS_MAX {
                 left.push(row.metadata);
                 self.push_level(WHOLE);
             } else {

@@ -53,6 +53,11 @@ impl<'a> Split<'a> {
         scan.is_at_end().then_some(())
     }
 
+    /// Returns the number of gateways.
+    pub(crate) fn count(&self) -> usize {
+        self.gateways.len()
+    }
+
     /// The gateways, each with what is left of its metadata.
     pub(crate) fn gateways(&self) -> impl Iterator<Item = (&Values<'a>, &str)> {
         let mut start = 0;

@@ -9,6 +9,7 @@ use crate::{
     sealed::{
         file::column_bytes,
         rows::read_all,
+        schema::{GATEWAYS_MAX, GROUP_ROWS},
         write::{sort, write_file},
     },
 };
@@ -129,6 +130,13 @@ fn usual(number: u64, gateways: u64) -> String {
 fn usual_records(count: u64, gateways: impl Fn(u64) -> u64) -> Vec<Record> {
     let received = |number| Timestamp::from_millis(1_790_000_000_000 + 60 * number as i64);
     (0..count).map(|number| record(number, &usual(number, gateways(number)), received(number))).collect()
+}
+
+#[test]
+fn metadata_with_more_gateways_than_a_row_group_may_have_stays_whole() {
+    let metadata = |count: usize| format!(r#"{{"gateways":[{}]}}"#, vec!["{}"; count].join(","));
+    let records = [GATEWAYS_MAX, GROUP_ROWS + 1].map(|count| record(3, &metadata(count), Timestamp::default()));
+    check(&records);
 }
 
 #[test]
