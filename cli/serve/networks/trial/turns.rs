@@ -70,7 +70,10 @@ mod tests {
         let first = turns.take(&alice).await.unwrap();
         assert!(turns.take(&bobby).await.is_none());
         assert!(!first.replaced.is_cancelled());
-        let ending = async move { first.replaced.cancelled().await };
+        let ending = async {
+            first.replaced.cancelled().await;
+            drop(first);
+        };
         let (second, ()) = tokio::join!(turns.take(&alice), ending);
         assert!(!second.as_ref().unwrap().replaced.is_cancelled());
         assert!(turns.take(&bobby).await.is_none());
