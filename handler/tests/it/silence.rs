@@ -1,10 +1,12 @@
 //! Silent devices: one event for each silence, whatever happens to handlers, clocks and devices.
 
+mod changes;
+
 use std::{sync::Arc, time::Duration};
 
 use handler::{
     OneAtATime, Settings,
-    application::{Application, Applications},
+    application::Applications,
     device::{Device, Devices, Lorawan},
     output::Event,
     payload::Payloads,
@@ -63,8 +65,13 @@ fn dev(dev_id: &str) -> DevId {
 impl Place {
     /// With a device `dev`, and without a time after which it is silent.
     async fn new() -> Self {
-        let (clock, dir) = (ManualClock::new(), tempfile::tempdir().unwrap());
-        let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
+        let clock = ManualClock::new();
+        Self::over(Arc::new(Embedded::in_memory(clock.for_store()).unwrap()), clock).await
+    }
+
+    /// The same in this store.
+    async fn over(store: Arc<dyn Store>, clock: Arc<ManualClock>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
         let sealer = sealer(store.as_ref()).await;
         let applications = Applications::new(store.clone(), sealer.clone());
         let devices = Devices::new(store.clone(), sealer, clock.clone());
@@ -380,15 +387,4 @@ async fn of_several_handlers_one_reports_what_none_has_heard() {
         reported.extend(two.look().await.into_iter().map(|event| event.dev_id.into()));
     }
     assert_eq!(reported, ["dev"]);
-}
-
-#[tokio::test]
-async fn the_functions_of_an_application_do_not_change_its_time() {
-    let place = Place::with_time().await;
-    let application = Application::with_functions(app(), "cayennelpp".to_owned(), Default::default());
-    let join_key = handler::application::JoinKeyChange::Keep;
-    place.applications.set(application, join_key, Default::default()).await.unwrap();
-    let summary = place.applications.summary(&app()).await.unwrap();
-    assert_eq!(summary.silent_after, Some("1h".parse().unwrap()));
-    assert!(place.applications.set_silent_after(&id("nobody"), None).await.is_err());
 }

@@ -39,8 +39,8 @@ impl Applications {
     /// Sets the time after which devices count as silent; none for never.
     pub async fn set_silent_after(&self, app_id: &AppId, after: Option<SilentAfter>) -> Result<(), Error> {
         self.check_registered(app_id).await?;
-        // First, because nothing else finds the application. It expects nothing, so it cannot conflict.
-        let _ = self.store.commit(Batch::new().put(store_keys::listened(app_id)?, "")).await?;
+        // First, because nothing else finds the application after a kill.
+        self.name_listened(app_id).await?;
         let set = || async move {
             let entry = self.entry(app_id).await?;
             let summary = record::read_summary(&self.sealer, &entry.value)?;
@@ -49,7 +49,16 @@ impl Applications {
             Ok::<_, Error>((self.store.commit(batch).await? == Commit::Done).then_some(()))
         };
         let set = store::retry(SET_ATTEMPTS_MAX, set).await?;
-        set.ok_or_else(|| Error::Conflict(format!("application {app_id}")))
+        set.ok_or_else(|| Error::Conflict(format!("application {app_id}")))?;
+        // Again, because a look that came between the two saw no time, and may have deleted the name.
+        self.name_listened(app_id).await
+    }
+
+    /// Has the application looked at, and the alarms of all its devices set.
+    async fn name_listened(&self, app_id: &AppId) -> Result<(), Error> {
+        // It expects nothing, so it cannot conflict.
+        let _ = self.store.commit(Batch::new().put(store_keys::listened(app_id)?, "")).await?;
+        Ok(())
     }
 
     /// Names of such applications, after this one.
