@@ -252,7 +252,7 @@ impl Devices {
         Ok(Some(change))
     }
 
-    /// Adds the alarm of a device that is new here, if its application has such. Templates send nothing.
+    /// Adds the alarm of a new device, if its application has such. Templates send nothing.
     pub(super) fn with_first_alarm(&self, batch: Batch, application: &[u8], device: &Device) -> Result<Batch, Error> {
         let ApplicationSummary { silent_after, .. } = serde_json::from_slice(application)?;
         match silent_after.and_then(|after| after.of_device(&device.attributes)) {

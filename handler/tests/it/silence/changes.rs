@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
-use handler::application::{Application, JoinKeyChange};
+use handler::{
+    application::{Application, JoinKeyChange},
+    device::Move,
+};
 use testing::{ManualClock, RecordingStore};
 
-use super::{HOUR, Kind, Place, app};
+use super::{HOUR, Kind, MINUTE, Place, app, dev};
 use crate::records::id;
 
 #[tokio::test]
@@ -20,6 +23,21 @@ async fn a_look_while_the_time_is_set_does_not_undo_it() {
     place.set("1h").await;
     assert!(handler.look().await.is_empty());
     assert_eq!(handler.look_after(HOUR).await, ["dev"]);
+}
+
+#[tokio::test]
+async fn a_device_that_moves_begins_anew_where_it_comes() {
+    let place = Place::with_time().await;
+    let there = id("other-app");
+    place.applications.register(&there).await.unwrap();
+    place.applications.set_silent_after(&there, Some("2h".parse().unwrap())).await.unwrap();
+    let mut handler = place.handler(Kind::Alone).await;
+    assert_eq!(handler.look_after(HOUR).await, ["dev"]);
+    place.devices.move_device(&Move { from: (app(), dev("dev")), to: (there, dev("dev")) }).await.unwrap();
+    assert!(!place.has_alarms().await);
+    assert!(handler.look_after(HOUR * 2 - MINUTE).await.is_empty());
+    assert_eq!(handler.look_after(MINUTE).await, ["dev"]);
+    assert!(handler.look_after(HOUR * 2).await.is_empty());
 }
 
 #[tokio::test]

@@ -116,10 +116,9 @@ impl Devices {
             .expect(summary.key, summary.version)
             .expect(arriving_key.clone(), arriving.version)
             .put(arriving_key, serde_json::to_vec(&place)?);
-        let mut device = record::read(&self.sealer, leaving.device.get().as_bytes())?;
-        (device.app_id, device.dev_id) = moving.to.clone();
-        let batch = self.with_first_alarm(batch, &summary.value, &device)?;
         let batch = put_device(batch, (app_id, dev_id), left, bytes(&leaving.device))?;
+        let device = record::read_without_keys(leaving.device.get().as_bytes())?;
+        let batch = self.with_first_alarm(batch, &summary.value, &device)?;
         Ok(self.store.commit(batch).await? == Commit::Done)
     }
 
@@ -132,10 +131,6 @@ impl Devices {
         let mut device = record::read(&self.sealer, left.leaving.device.get().as_bytes())?;
         (device.app_id, device.dev_id) = moving.from.clone();
         let batch = Batch::new().expect(left.entry.key.clone(), left.entry.version).delete(left.entry.key.clone());
-        let batch = match self.store.get_array(&[store_keys::summary(app_id)?]).await? {
-            [Some(summary)] => self.with_first_alarm(batch, &summary.value, &device)?,
-            [None] => batch,
-        };
         let batch = put_device(batch, (app_id, dev_id), left, record::write(&self.sealer, &device)?)?;
         Ok(self.store.commit(batch).await? == Commit::Done)
     }
@@ -163,9 +158,13 @@ impl Devices {
 
     /// The old application forgets a device that has arrived.
     async fn forget_left(&self, moving: &Move, left: &Left) -> Result<bool, Error> {
-        let batch = Batch::new().expect(left.entry.key.clone(), left.entry.version).delete(left.entry.key.clone());
+        let (app_id, dev_id) = &moving.from;
+        let batch = Batch::new()
+            .expect(left.entry.key.clone(), left.entry.version)
+            .delete(left.entry.key.clone())
+            .delete(store_keys::alarm(app_id, dev_id)?);
         let batch = match left.euis {
-            Some(euis) => batch.delete(store_keys::claiming(&moving.from.0, euis)?),
+            Some(euis) => batch.delete(store_keys::claiming(app_id, euis)?),
             None => batch,
         };
         Ok(self.store.commit(batch).await? == Commit::Done)
