@@ -150,16 +150,10 @@ impl Watcher {
             let recent = store_keys::due_alarms_from(&app_id, now.minus(2 * GRACE))?;
             turn.last = turn.last.take().max(Some(recent));
         }
-        let prefix = store_keys::due_alarms(&app_id)?;
-        let mut due = Vec::with_capacity(DEVICES);
-        for place in self.with.store.list(&prefix, turn.last.as_ref(), DEVICES).await? {
-            let (time, dev_id) = store_keys::due_alarm_of(&place.key)?;
-            if time > now {
-                break;
-            }
-            due.push((place.key, time, dev_id));
-        }
-        let Some((last, ..)) = due.last() else { return Ok((0, false)) };
+        let due = self.due(turn, now).await?;
+        let (Some((_, oldest, _)), Some((last, ..))) = (due.first(), due.last()) else { return Ok((0, false)) };
+        // Before they are read: what another handler has just reported must not be reported again.
+        self.may_report(turn, *oldest, now).await?;
         turn.last = Some(last.clone());
         let has_more = due.len() == DEVICES;
         let dev_ids = due.iter().map(|(.., dev_id)| dev_id.clone()).collect();
@@ -176,6 +170,28 @@ impl Watcher {
         }
         self.commit(turn, steps).await?;
         Ok((self.report(turn, silent).await?, has_more))
+    }
+
+    /// The places of the next alarms that are due, with their times and devices.
+    async fn due(&self, turn: &Turn, now: Timestamp) -> Result<Vec<(Key, Timestamp, DevId)>, Error> {
+        let prefix = store_keys::due_alarms(&turn.listened.app_id)?;
+        let mut due: Vec<(Key, Timestamp, DevId)> = Vec::new();
+        // Mostly nothing is due, and reading one place says so.
+        for limit in [1, DEVICES - 1] {
+            let last = due.last().map(|(place, ..)| place).or(turn.last.as_ref());
+            let places = self.with.store.list(&prefix, last, limit).await?;
+            for place in places {
+                let (time, dev_id) = store_keys::due_alarm_of(&place.key)?;
+                if time > now {
+                    return Ok(due);
+                }
+                due.push((place.key, time, dev_id));
+            }
+            if due.is_empty() {
+                break;
+            }
+        }
+        Ok(due)
     }
 
     /// Judges the device of an alarm that is due; none if the alarm is at another place by now, or the device is gone.
