@@ -33,6 +33,11 @@ impl WatchedClock {
         (self.monotonic)().saturating_sub(self.started)
     }
 
+    /// Counts that time from now on.
+    pub(super) fn restart(&mut self) {
+        self.started = (self.monotonic)();
+    }
+
     /// Returns true if the clock has jumped since the last look.
     pub(super) fn has_jumped(&mut self) -> bool {
         let (now, passed) = (self.clock.now(), (self.monotonic)());
@@ -60,5 +65,7 @@ mod tests {
         clock.set_back(Duration::from_secs(10));
         assert!(watched.has_jumped() && !watched.has_jumped());
         assert_eq!(watched.age(), Duration::from_secs(86_400));
+        watched.restart();
+        assert_eq!(watched.age(), Duration::ZERO);
     }
 }

@@ -28,7 +28,8 @@ use crate::{
 const DEVICES: usize = 128;
 /// Time that other handlers have to set the alarms of devices that they heard.
 const GRACE: Duration = Duration::from_secs(60);
-/// Time after the start in which nothing is reported: networks hand over what they have kept.
+/// Time after the start, and after an outage of the store, in which nothing is reported: networks hand over what they
+/// have kept.
 const START: Duration = Duration::from_secs(60);
 
 /// An application in a pass.

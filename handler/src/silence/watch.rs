@@ -10,7 +10,7 @@ use server::{ledger::Owner, status::ErrorChain};
 use store::{Entry, Version};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use types::{AppId, DevId};
+use types::{AppId, DevId, Kind, Kinded};
 
 use super::{
     clock::WatchedClock,
@@ -60,6 +60,15 @@ impl SilenceWatch {
 
     /// Looks once at all applications whose devices are listened to.
     pub async fn pass(&mut self, stop: &CancellationToken) -> Result<(), Error> {
+        let looked = self.look_at_all(stop).await;
+        if looked.is_err() {
+            // As after a start: other handlers could not set alarms, and networks have kept uplinks.
+            self.watcher.clock.restart();
+        }
+        looked
+    }
+
+    async fn look_at_all(&mut self, stop: &CancellationToken) -> Result<(), Error> {
         let has_jumped = self.watcher.clock.has_jumped();
         if has_jumped {
             let now = self.watcher.clock.now();
@@ -81,7 +90,7 @@ impl SilenceWatch {
                 let Some(mut turn) = waiting.pop_front() else { continue };
                 turns += 1;
                 self.last_owner = Some(owner.clone());
-                let Taken { reported, has_more } = self.take(&mut turn).await;
+                let Taken { reported, has_more } = self.take(&mut turn).await?;
                 events += reported;
                 if has_more {
                     waiting.push_back(turn);
@@ -94,17 +103,17 @@ impl SilenceWatch {
         Ok(())
     }
 
-    /// An application that fails has its next turn in the next pass.
-    async fn take(&mut self, turn: &mut Turn) -> Taken {
+    /// An application that fails has its next turn in the next pass. An error if the store is away.
+    async fn take(&mut self, turn: &mut Turn) -> Result<Taken, Error> {
         let taken = self.watcher.take_turn(turn).await;
         self.note_unfinished(turn);
         match taken {
-            Ok(taken) => taken,
-            Err(error) => {
+            Err(error) if error.kind() != Kind::Unavailable => {
                 let (app_id, error) = (&turn.listened.app_id, ErrorChain(&error));
                 tracing::warn!(%app_id, %error, "cannot look for silent devices of an application: trying again");
-                Taken { reported: 0, has_more: false }
+                Ok(Taken { reported: 0, has_more: false })
             }
+            taken => taken,
         }
     }
 
@@ -131,6 +140,7 @@ impl SilenceWatch {
                 let listened = match self.watcher.listened(name, has_jumped).await {
                     Ok(Some(listened)) => listened,
                     Ok(None) => continue,
+                    Err(error) if error.kind() == Kind::Unavailable => return Err(error),
                     Err(error) => {
                         let error = ErrorChain(&error);
                         tracing::warn!(%key, %error, "cannot look for silent devices of an application: trying again");

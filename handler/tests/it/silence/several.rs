@@ -4,8 +4,9 @@ use std::{slice, sync::Arc};
 
 use futures::FutureExt;
 use store::{Key, Store, Tag};
-use testing::{ManualClock, RecordingStore};
+use testing::{FailingStore, ManualClock, RecordingStore};
 use tokio::task::yield_now;
+use tokio_util::sync::CancellationToken;
 
 use super::{HOUR, Kind, MINUTE, Place};
 
@@ -30,4 +31,27 @@ async fn what_another_handler_has_just_reported_is_not_reported_again() {
     store.interrupt(async move { later.interrupt(report.boxed()) }.boxed());
     assert!(two.look().await.is_empty());
     assert!(two.look_after(MINUTE).await.is_empty(), "nobody has reported it");
+}
+
+#[tokio::test]
+async fn after_an_outage_of_the_store_each_can_say_what_it_has_heard() {
+    let clock = ManualClock::new();
+    let store = Arc::new(FailingStore::new(clock.for_store()));
+    let place = Place::over(store.clone(), clock).await;
+    place.set("1h").await;
+    let (mut one, mut two) = (place.handler(Kind::AmongOthers).await, place.handler(Kind::AmongOthers).await);
+    two.hear("dev").await;
+    two.look().await;
+    place.clock.advance(HOUR - MINUTE);
+    two.hear("dev").await;
+    store.fail_after(0);
+    place.clock.advance(10 * MINUTE);
+    for handler in [&mut one, &mut two] {
+        assert!(handler.watch.pass(&CancellationToken::new()).await.is_err());
+    }
+    store.recover();
+    assert!(one.look().await.is_empty(), "the other one has heard it");
+    assert!(two.look().await.is_empty());
+    assert!(one.look_after(MINUTE).await.is_empty());
+    assert_eq!(one.look_after(HOUR).await, ["dev"]);
 }
