@@ -56,8 +56,8 @@ enum Lease {
 
 /// Result of a turn.
 pub(super) struct Taken {
-    /// Number of silences that were reported.
-    pub(super) reported: usize,
+    /// Number of events, also of those that could not be published.
+    pub(super) events: usize,
     /// True if the application has more to do now.
     pub(super) has_more: bool,
 }
@@ -104,8 +104,8 @@ impl Watcher {
         }
         let is_settled = settled?;
         let sets_more = !turn.is_set && self.set_more(turn).await?;
-        let (reported, has_more) = self.look_at_due(turn).await?;
-        Ok(Taken { reported, has_more: has_more || sets_more || (is_settled && changed.len() == DEVICES) })
+        let (events, has_more) = self.look_at_due(turn).await?;
+        Ok(Taken { events, has_more: has_more || sets_more || (is_settled && changed.len() == DEVICES) })
     }
 
     /// Sets the alarms of these devices, where they are to change. Returns false if some could not be set now.
@@ -143,7 +143,7 @@ impl Watcher {
         Ok(is_settled)
     }
 
-    /// Looks at some alarms that are due. Returns how many silences were reported, and true if there are more alarms.
+    /// Looks at some alarms that are due. Returns the number of events, and true if there are more alarms.
     async fn look_at_due(&self, turn: &mut Turn) -> Result<(usize, bool), Error> {
         let (app_id, now) = (turn.listened.app_id.clone(), self.clock.now());
         if matches!(turn.lease, Lease::Refused) {
@@ -249,8 +249,9 @@ impl Watcher {
     }
 
     /// Publishes an event for each of these devices, and then notes that. If the process is killed in between, the
-    /// events are published again.
+    /// events are published again. Returns their number.
     async fn report(&self, turn: &Turn, silent: Vec<Silent>) -> Result<usize, Error> {
+        let events = silent.len();
         let receipts = join_all(silent.into_iter().map(|silent| async move {
             let published = self.with.output.publish(self.message(turn, &silent)).wait().await;
             (silent, published)
@@ -265,11 +266,10 @@ impl Watcher {
                 }
             }
         }
-        let count = steps.len();
-        metrics::silent(count);
+        metrics::silent(steps.len());
         // Where that conflicts, the device was heard in the meantime.
         self.commit_steps(turn, steps, &Batch::new()).await?;
-        Ok(count)
+        Ok(events)
     }
 
     fn message(&self, turn: &Turn, Silent { found, after }: &Silent) -> Message {

@@ -90,12 +90,12 @@ impl SilenceWatch {
                 let Some(mut turn) = waiting.pop_front() else { continue };
                 turns += 1;
                 self.last_owner = Some(owner.clone());
-                let Taken { reported, has_more } = self.take(&mut turn).await?;
-                events += reported;
-                if has_more {
+                let taken = self.take(&mut turn).await?;
+                events += taken.events;
+                if taken.has_more {
                     waiting.push_back(turn);
                 }
-                let pause = SECOND * u32::try_from(reported).unwrap_or(u32::MAX) / EVENTS_PER_S;
+                let pause = SECOND * u32::try_from(taken.events).unwrap_or(u32::MAX) / EVENTS_PER_S;
                 _ = stop.run_until_cancelled(sleep(pause)).await;
             }
             owners.retain(|(_, waiting)| !waiting.is_empty());
@@ -111,7 +111,7 @@ impl SilenceWatch {
             Err(error) if error.kind() != Kind::Unavailable => {
                 let (app_id, error) = (&turn.listened.app_id, ErrorChain(&error));
                 tracing::warn!(%app_id, %error, "cannot look for silent devices of an application: trying again");
-                Ok(Taken { reported: 0, has_more: false })
+                Ok(Taken { events: 0, has_more: false })
             }
             taken => taken,
         }
