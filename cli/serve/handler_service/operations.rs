@@ -47,12 +47,14 @@ pub(super) async fn operations(
     let devices = Devices::new(context.store.clone(), sealer, context.clock.clone());
     let access =
         Access::new(authenticator, RateLimiter::new(context.store.clone(), context.settings.handler.rate_limits));
+    let uplinks = uplinks(context, (&applications, &devices, &payloads), plain, &history);
     let joins = Joins {
         access: access.clone(),
         applications: applications.clone(),
         devices: devices.clone(),
         network_brokers: network_brokers.clone(),
         output: output.clone(),
+        heard: uplinks.heard.clone(),
         random: context.random.clone(),
         clock: context.clock.clone(),
     };
@@ -67,7 +69,6 @@ pub(super) async fn operations(
         outgoing,
         clock: context.clock.clone(),
     });
-    let uplinks = uplinks(context, (&applications, &devices, &payloads), plain, &history);
     Ok(Operations {
         access,
         applications,

@@ -24,6 +24,7 @@ use crate::{
         device::{Device, Devices, Nonces, Session},
     },
     status::metrics,
+    uplink::Heard,
 };
 
 const APP_NONCES: u32 = 1 << 24;
@@ -43,6 +44,8 @@ pub struct Joins {
     pub network_brokers: Arc<NetworkBrokers>,
     /// Receives events.
     pub output: Arc<dyn Output>,
+    /// Remembers when devices were heard.
+    pub heard: Arc<Heard>,
     /// Chooses application nonces.
     pub random: Arc<dyn Random>,
     /// The time of a join.
@@ -89,6 +92,7 @@ impl Joins {
         let result = self.activate(&request).await;
         match &result {
             Ok((device, activated)) => {
+                self.heard.note_joined(&device.app_id, &device.dev_id);
                 let activation = Activation { dev_addr: activated.dev_addr, ..request.activation() };
                 self.publish(&device.app_id, &device.dev_id, Event::Activation(activation)).wait().await?;
                 metrics::joined();

@@ -76,6 +76,22 @@ impl Heard {
         }
     }
 
+    /// Notes that a device has joined, and that its alarm is to be looked at: its silence may have been reported.
+    pub(crate) fn note_joined(&self, app_id: &AppId, dev_id: &DevId) {
+        let (now, id) = (self.clock.now(), self.hasher.hash_one(dev_id));
+        let mut state = self.state();
+        // Nobody looks at the devices of other applications.
+        let Some(devices) = state.applications.get_mut(app_id) else { return };
+        if !devices.note_changed(dev_id) {
+            devices.since = now;
+            return;
+        }
+        if devices.last.insert(id, now).is_none() {
+            state.devices += 1;
+            state.make_room(app_id, now);
+        }
+    }
+
     /// Notes that the alarm of a device is to be looked at, because the device was set.
     pub(crate) fn note_changed(&self, app_id: &AppId, dev_id: &DevId) {
         let mut state = self.state();
@@ -227,6 +243,21 @@ mod tests {
         assert_eq!(changed, [1, 0, 1, 0, 1]);
         heard.forget(clock.now());
         assert_eq!(heard.last(&app.app_id, &device.dev_id), (None, clock.now()));
+    }
+
+    #[test]
+    fn the_alarm_of_a_device_that_joins_is_looked_at() {
+        let clock = ManualClock::new();
+        let (heard, app, device) = (Heard::new(clock.clone()), application("my-app"), device("dev-1"));
+        heard.note_joined(&app.app_id, &device.dev_id);
+        assert!(heard.state().applications.is_empty(), "nobody wants to know");
+        heard.note(&app, &device);
+        heard.take_changed(&app.app_id, 10);
+        clock.advance(Duration::from_secs(60));
+        heard.note_joined(&app.app_id, &device.dev_id);
+        assert_eq!(heard.last(&app.app_id, &device.dev_id).0, Some(clock.now()));
+        assert_eq!(heard.take_changed(&app.app_id, 10), [device.dev_id]);
+        assert_eq!(heard.state().devices, 1);
     }
 
     #[test]

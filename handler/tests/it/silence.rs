@@ -43,7 +43,7 @@ struct Place {
 /// A process.
 struct Handler {
     clock: Arc<ManualClock>,
-    uplinks: Uplinks,
+    uplinks: Arc<Uplinks>,
     output: Arc<RecordingOutput>,
     watch: SilenceWatch,
 }
@@ -141,7 +141,7 @@ impl Place {
             clock: clock.clone(),
             monotonic: clock.monotonic(),
         });
-        Handler { clock, uplinks, output, watch }
+        Handler { clock, uplinks: Arc::new(uplinks), output, watch }
     }
 
     /// A handler that has run for longer than it waits for what networks have kept, and has looked once.

@@ -6,11 +6,14 @@ use futures::FutureExt;
 use handler::{
     application::{Application, JoinKeyChange},
     device::Move,
+    downlink::Outgoing,
+    network::{NetworkEvents, Registration},
 };
 use testing::{ManualClock, RecordingStore};
+use types::{DeviceIds, NetworkDevice, NetworkEvent, NetworkJoin};
 
 use super::{HOUR, Kind, MINUTE, Place, app, dev};
-use crate::records::id;
+use crate::records::{device, id};
 
 #[tokio::test]
 async fn a_look_while_the_time_is_set_does_not_undo_it() {
@@ -38,6 +41,28 @@ async fn a_device_that_moves_begins_anew_where_it_comes() {
     assert!(handler.look_after(HOUR * 2 - MINUTE).await.is_empty());
     assert_eq!(handler.look_after(MINUTE).await, ["dev"]);
     assert!(handler.look_after(HOUR * 2).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_silence_ends_with_a_join() {
+    let place = Place::with_time().await;
+    let mut handler = place.handler(Kind::Alone).await;
+    let events = NetworkEvents {
+        devices: place.devices.clone(),
+        uplinks: handler.uplinks.clone(),
+        outgoing: Arc::new(Outgoing::new(place.store.clone(), handler.output.clone(), place.clock.clone())),
+        output: handler.output.clone(),
+        traffic: Arc::default(),
+        clock: place.clock.clone(),
+    };
+    let registration = Registration { app_id: app(), is_automatic: false, ids: DeviceIds::Eui };
+    let sender = NetworkDevice { dev_eui: device("my-app").lorawan.dev_eui, ..NetworkDevice::default() };
+    let join = NetworkEvent::Join(NetworkJoin { device: sender, ..NetworkJoin::default() });
+    assert_eq!(handler.look_after(HOUR).await, ["dev"]);
+    events.handle(&registration, join).await.unwrap();
+    assert!(handler.look().await.is_empty());
+    assert!(handler.look_after(HOUR - MINUTE).await.is_empty());
+    assert_eq!(handler.look_after(MINUTE).await, ["dev"]);
 }
 
 #[tokio::test]
