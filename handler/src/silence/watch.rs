@@ -37,6 +37,8 @@ pub struct SilenceWatch {
     watcher: Watcher,
     /// The owner who had the last turn.
     last_owner: Option<Owner>,
+    /// The application of each owner that had its last turn.
+    last_applications: BTreeMap<Owner, AppId>,
     /// Until which device the alarms of an application are set by its time, which was set with this version of its name.
     unfinished: HashMap<AppId, (Version, DevId)>,
 }
@@ -46,7 +48,7 @@ impl SilenceWatch {
     pub fn new(environment: Environment) -> Self {
         let clock = WatchedClock::new(environment.clock.clone(), environment.monotonic.clone());
         let watcher = Watcher { with: environment, clock, jumped: None };
-        Self { watcher, last_owner: None, unfinished: HashMap::new() }
+        Self { watcher, last_owner: None, last_applications: BTreeMap::new(), unfinished: HashMap::new() }
     }
 
     /// Looks again and again, until it is to stop.
@@ -76,7 +78,12 @@ impl SilenceWatch {
             self.watcher.with.heard.forget(now);
             self.watcher.jumped = Some(now);
         }
-        let owners = self.applications(has_jumped).await?;
+        let mut owners = self.applications(has_jumped).await?;
+        self.last_applications.retain(|owner, _| owners.contains_key(owner));
+        for (owner, waiting) in &mut owners {
+            let Some(last) = self.last_applications.get(owner) else { continue };
+            waiting.rotate_left(waiting.partition_point(|turn| turn.listened.app_id <= *last));
+        }
         let served = self.last_owner.as_ref().map_or(0, |last| owners.range::<Owner, _>(..=last).count());
         let mut owners: Vec<_> = owners.into_iter().collect();
         // A pass may end before all have had a turn.
@@ -90,6 +97,7 @@ impl SilenceWatch {
                 let Some(mut turn) = waiting.pop_front() else { continue };
                 turns += 1;
                 self.last_owner = Some(owner.clone());
+                self.last_applications.insert(owner.clone(), turn.listened.app_id.clone());
                 let taken = self.take(&mut turn).await?;
                 events += taken.events;
                 if taken.has_more {

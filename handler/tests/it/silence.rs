@@ -2,6 +2,7 @@
 
 mod changes;
 mod several;
+mod turns;
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,6 +38,7 @@ struct Place {
     history: Arc<History>,
     applications: Applications,
     devices: Devices,
+    owners: Arc<Owners>,
     _dir: tempfile::TempDir,
 }
 
@@ -82,7 +84,8 @@ impl Place {
         let environment =
             history::Environment { clock: clock.clone(), random: &random, owner_of: Arc::new(ToString::to_string) };
         let history = History::open(dir.path(), history::Settings::default(), environment).unwrap();
-        Self { clock, store, history, applications, devices, _dir: dir }
+        let owners = Arc::new(Owners::unknown(clock.clone()));
+        Self { clock, store, history, applications, devices, owners, _dir: dir }
     }
 
     /// With a time of an hour.
@@ -135,7 +138,7 @@ impl Place {
             heard,
             output: output.clone(),
             history,
-            owners: Arc::new(Owners::unknown(clock.clone())),
+            owners: self.owners.clone(),
             turns,
             is_shared: kind == Kind::AmongOthers,
             clock: clock.clone(),
