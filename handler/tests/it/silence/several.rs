@@ -1,4 +1,4 @@
-//! Several handlers that notice the same silences.
+//! Several handlers that notice the same silences, at once or one after the other.
 
 use std::{slice, sync::Arc};
 
@@ -54,4 +54,18 @@ async fn after_an_outage_of_the_store_each_can_say_what_it_has_heard() {
     assert!(two.look().await.is_empty());
     assert!(one.look_after(MINUTE).await.is_empty());
     assert_eq!(one.look_after(HOUR).await, ["dev"]);
+}
+
+#[tokio::test]
+async fn history_that_does_not_go_back_says_nothing() {
+    let place = Place::with_time().await;
+    let mut first = place.handler(Kind::WithoutHistory).await;
+    first.hear("dev").await;
+    assert!(first.look().await.is_empty());
+    assert!(first.look_after(HOUR - 2 * MINUTE).await.is_empty());
+    first.hear("dev").await;
+    drop(first);
+    let mut second = place.handler(Kind::Alone).await;
+    assert!(second.look_after(HOUR - 2 * MINUTE).await.is_empty(), "it was heard, and history was off");
+    assert_eq!(second.look_after(MINUTE).await, ["dev"]);
 }
