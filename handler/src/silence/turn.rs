@@ -31,6 +31,9 @@ const GRACE: Duration = Duration::from_secs(60);
 /// Time after the start, and after an outage of the store, in which nothing is reported: networks hand over what they
 /// have kept.
 const START: Duration = Duration::from_secs(60);
+/// Time until an event that could not be published is published again. It is twice as long each time.
+const RETRY_MIN: Duration = Duration::from_secs(60);
+const RETRY_MAX: Duration = Duration::from_secs(900);
 
 /// An application in a pass.
 pub(super) struct Turn {
@@ -256,17 +259,21 @@ impl Watcher {
             let published = self.with.output.publish(self.message(turn, &silent)).wait().await;
             (silent, published)
         }));
-        let mut steps = Vec::new();
-        for (Silent { found, .. }, published) in receipts.await {
+        let (mut steps, mut reported) = (Vec::new(), 0);
+        for (silent, published) in receipts.await {
             match published {
-                Ok(()) => steps.extend(Step::reported(found)),
+                Ok(()) => {
+                    reported += 1;
+                    steps.extend(Step::reported(silent.found));
+                }
                 Err(error) => {
-                    let (app_id, dev_id, error) = (&turn.listened.app_id, &found.dev_id, ErrorChain(&error));
+                    let (app_id, dev_id, error) = (&turn.listened.app_id, &silent.found.dev_id, ErrorChain(&error));
                     tracing::warn!(%app_id, %dev_id, %error, "cannot publish that a device is silent: trying again");
+                    steps.extend(Step::retried(silent, self.clock.now()));
                 }
             }
         }
-        metrics::silent(steps.len());
+        metrics::silent(reported);
         // Where that conflicts, the device was heard in the meantime.
         self.commit_steps(turn, steps, &Batch::new()).await?;
         Ok(events)
@@ -325,6 +332,14 @@ impl Step {
     fn reported(found: ListenedDevice) -> Option<Self> {
         let alarm = found.alarm.clone()?.reported();
         Self::of(Verdict::Set(alarm), found)
+    }
+
+    /// Has a silence reported again later: outputs that have taken the event get it with each attempt.
+    fn retried(Silent { found, after }: Silent, now: Timestamp) -> Option<Self> {
+        let alarm = found.alarm.clone()?;
+        let overdue = now.since(alarm.since.plus(after.duration()));
+        let due = now.plus(overdue.clamp(RETRY_MIN, RETRY_MAX));
+        Self::of(Verdict::Set(alarm.due_at(due)), found)
     }
 
     /// Deletes a place that no alarm has, and the alarm of a device that is gone.

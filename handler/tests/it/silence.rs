@@ -368,8 +368,9 @@ async fn an_event_that_cannot_be_published_is_published_later() {
     let mut handler = place.handler(Kind::Alone).await;
     handler.output.fail(true);
     assert_eq!(handler.look_after(HOUR).await, ["dev"]);
+    assert!(handler.look_after(MINUTE / 2).await.is_empty(), "other outputs may have taken it");
     handler.output.fail(false);
-    assert_eq!(handler.look_after(MINUTE).await, ["dev"]);
+    assert_eq!(handler.look_after(MINUTE / 2).await, ["dev"]);
     assert!(handler.look_after(MINUTE).await.is_empty());
 }
 
