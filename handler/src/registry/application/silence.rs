@@ -16,6 +16,8 @@ use crate::Error;
 
 /// Number of applications read at once.
 const READ_MAX: usize = 256;
+/// Number of commits with which a look deletes alarms of an application, so that others do not wait for long.
+const DELETIONS_MAX: u32 = 64;
 
 /// An application whose devices have alarms, or had.
 pub(crate) struct Listened {
@@ -97,11 +99,17 @@ impl Applications {
     /// Deletes the alarms of an application whose devices never count as silent, and its name.
     pub(crate) async fn delete_alarms(&self, Listened { app_id, summary, name, .. }: &Listened) -> Result<(), Error> {
         if let Some(summary) = summary {
-            for prefix in [store_keys::due_alarms(app_id)?, store_keys::alarms(app_id)?] {
+            let mut commits = 0..DELETIONS_MAX;
+            // Alarms before their places: one without a place would never be due if the time is set again meanwhile.
+            for prefix in [store_keys::alarms(app_id)?, store_keys::due_alarms(app_id)?] {
                 loop {
                     let alarms = self.store.list(&prefix, None, READ_MAX).await?;
                     if alarms.is_empty() {
                         break;
+                    }
+                    if commits.next().is_none() {
+                        // The next look goes on.
+                        return Ok(());
                     }
                     // Unless the time was set again.
                     let unchanged = Batch::new().expect(summary.key.clone(), summary.version);

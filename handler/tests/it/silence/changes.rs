@@ -29,6 +29,21 @@ async fn a_look_while_the_time_is_set_does_not_undo_it() {
 }
 
 #[tokio::test]
+async fn a_time_that_is_set_while_alarms_are_deleted_counts() {
+    let clock = ManualClock::new();
+    let store = Arc::new(RecordingStore::new(clock.for_store()));
+    let place = Place::over(store.clone(), clock).await;
+    place.set("1h").await;
+    let mut handler = place.handler(Kind::Alone).await;
+    place.applications.set_silent_after(&app(), None).await.unwrap();
+    let applications = place.applications.clone();
+    let again = async move { applications.set_silent_after(&app(), Some("1h".parse().unwrap())).await.unwrap() };
+    store.interrupt_commit(again.boxed());
+    assert!(handler.look().await.is_empty() && handler.look().await.is_empty());
+    assert_eq!(handler.look_after(HOUR).await, ["dev"]);
+}
+
+#[tokio::test]
 async fn a_device_that_moves_begins_anew_where_it_comes() {
     let place = Place::with_time().await;
     let there = id("other-app");
