@@ -219,6 +219,23 @@ async fn what_cannot_be_moved_stays_as_it_is() {
 }
 
 #[tokio::test]
+async fn the_alarm_of_a_device_is_where_the_device_is() {
+    let clock = ManualClock::new();
+    let fixture = Fixture::over(Arc::new(FailingStore::new(clock.for_store())), clock).await;
+    for app_id in ["app-one", "app-two"] {
+        fixture.applications.set_silent_after(&id(app_id), Some("1h".parse().unwrap())).await.unwrap();
+    }
+    let places = [("app-one", "alarm/dev"), ("app-two", "alarm/new")];
+    for (moving, [(old, old_alarm), (new, new_alarm)]) in [(there(), places), (back(), [places[1], places[0]])] {
+        fixture.devices.move_device(&moving).await.unwrap();
+        let found = fixture.store.get(&[key(new, new_alarm)]).await.unwrap().remove(0).unwrap();
+        let alarm: serde_json::Value = serde_json::from_slice(&found.value).unwrap();
+        assert!(alarm["due"].is_string() && alarm["last_seen"].is_string(), "{alarm}");
+        assert!(fixture.store.get(&[key(old, old_alarm)]).await.unwrap().remove(0).is_none());
+    }
+}
+
+#[tokio::test]
 async fn a_killed_process_leaves_a_device_whole_in_one_application() {
     for commits in 0..COMMITS_MAX {
         let (_, fixture, was_moved) = killed_after(commits).await;

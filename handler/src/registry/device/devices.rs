@@ -238,7 +238,7 @@ impl Devices {
         };
         let change = old.map_or(Change::Created, |old| Change::Updated(Box::new(old)));
         let batch = match change {
-            Change::Created => self.with_first_alarm(batch, &application.value, &device)?,
+            Change::Created => self.with_first_alarm(batch, &application.value, &device, None)?,
             Change::Updated(_) => batch,
         };
         let batch = batch.put(key, record::write(&self.sealer, &device)?).growing();
@@ -252,12 +252,18 @@ impl Devices {
         Ok(Some(change))
     }
 
-    /// Adds the alarm of a new device, if its application has such. Templates send nothing.
-    pub(super) fn with_first_alarm(&self, batch: Batch, application: &[u8], device: &Device) -> Result<Batch, Error> {
+    /// Adds the alarm of a device that is new in its application, if that has such. Templates send nothing.
+    pub(super) fn with_first_alarm(
+        &self,
+        batch: Batch,
+        application: &[u8],
+        device: &Device,
+        last_seen: Option<Timestamp>,
+    ) -> Result<Batch, Error> {
         let ApplicationSummary { silent_after, .. } = serde_json::from_slice(application)?;
         match silent_after.and_then(|after| after.of_device(&device.attributes)) {
             Some(after) if !device.is_template() => {
-                Alarm::set(self.clock.now(), None, after).put(batch, (&device.app_id, &device.dev_id), None)
+                Alarm::set(self.clock.now(), last_seen, after).put(batch, (&device.app_id, &device.dev_id), None)
             }
             _ => Ok(batch),
         }

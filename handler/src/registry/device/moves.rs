@@ -220,6 +220,7 @@ impl Source {
             .expect(self.device.key.clone(), self.device.version)
             .expect_absent(store_keys::leaving(app_id, dev_id)?)
             .delete(self.device.key.clone())
+            .delete(store_keys::alarm(app_id, dev_id)?)
             .delete(store_keys::sent_downlinks(app_id, dev_id)?);
         let parts = [
             (store_keys::frame_counters(app_id, dev_id)?, &self.counters),

@@ -14,7 +14,9 @@ use crate::{
         device::{
             devices::{CHANGE_ATTEMPTS_MAX, Devices},
             eui_claim::MOVING,
+            frame_counters::FrameCounters,
             in_flight::{self, Arriving, Leaving, Move, bytes},
+            model::Device,
             record,
             sender::Sender,
         },
@@ -30,7 +32,10 @@ const ABANDONED_AGE: Duration = Duration::from_secs(3600);
 struct Left {
     entry: Entry,
     leaving: Leaving,
+    /// The device in its new application, without its keys and counters.
+    device: Device,
     euis: Option<Euis>,
+    last_seen: Option<Timestamp>,
 }
 
 impl Devices {
@@ -91,8 +96,12 @@ impl Devices {
         if leaving.to != moving.to {
             return Ok(None);
         }
-        let euis = record::read_without_keys(leaving.device.get().as_bytes())?.euis();
-        Ok(Some(Left { entry, leaving, euis }))
+        let device = record::read_without_keys(leaving.device.get().as_bytes())?;
+        let counters = leaving.counters.as_ref().map(|counters| serde_json::from_str::<FrameCounters>(counters.get()));
+        let nanos = counters.transpose()?.map_or(device.lorawan.last_seen, |counters| counters.last_seen);
+        let last_seen = Some(nanos).filter(|nanos| *nanos > 0).map(Timestamp::from_nanos);
+        let euis = device.euis();
+        Ok(Some(Left { entry, leaving, device, euis, last_seen }))
     }
 
     /// Brings the device into its new application; false if others interfered.
@@ -117,8 +126,7 @@ impl Devices {
             .expect(arriving_key.clone(), arriving.version)
             .put(arriving_key, serde_json::to_vec(&place)?);
         let batch = put_device(batch, (app_id, dev_id), left, bytes(&leaving.device))?;
-        let device = record::read_without_keys(leaving.device.get().as_bytes())?;
-        let batch = self.with_first_alarm(batch, &summary.value, &device)?;
+        let batch = self.with_first_alarm(batch, &summary.value, &left.device, left.last_seen)?;
         Ok(self.store.commit(batch).await? == Commit::Done)
     }
 
@@ -132,6 +140,12 @@ impl Devices {
         (device.app_id, device.dev_id) = moving.from.clone();
         let batch = Batch::new().expect(left.entry.key.clone(), left.entry.version).delete(left.entry.key.clone());
         let batch = put_device(batch, (app_id, dev_id), left, record::write(&self.sealer, &device)?)?;
+        let [summary] = self.store.get_array(&[store_keys::summary(app_id)?]).await?;
+        let batch = match summary {
+            Some(summary) => self.with_first_alarm(batch, &summary.value, &device, left.last_seen)?,
+            // It is being deleted, and the device with it.
+            None => batch,
+        };
         Ok(self.store.commit(batch).await? == Commit::Done)
     }
 
