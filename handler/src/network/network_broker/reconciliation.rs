@@ -210,13 +210,15 @@ impl Reconciler {
         let (devices, mut told) = (&self.reconciliation.devices, Ok(()));
         for (released, entry) in devices.released_at(&self.id).await? {
             let holder = devices.holder(released.app_eui, released.dev_eui).await?;
-            let has_moved = holder.as_ref().is_some_and(|(app_id, _)| *app_id != released.app_id);
             if holder.is_some_and(|(app_id, dev_id)| (&app_id, &dev_id) == (&released.app_id, &released.dev_id)) {
                 // Not released yet, or registered again.
                 continue;
             }
             match self.delete_released(&released).await {
                 Ok(()) => {
+                    // Read again: it may have arrived since.
+                    let holder = devices.holder(released.app_eui, released.dev_eui).await?;
+                    let has_moved = holder.is_some_and(|(app_id, _)| app_id != released.app_id);
                     devices.released_there((released, entry), &self.id, &self.brokers.ids).await?;
                     if has_moved {
                         wanted.notify_one();
@@ -236,6 +238,8 @@ impl Reconciler {
             // The application has registered the pair again, meanwhile or for another device.
             return Ok(());
         }
+        // Only once it has arrived, somebody can bring it there again.
+        self.reconciliation.devices.check_not_leaving(app_id, dev_id).await?;
         // Without the application, nobody has the rights that it takes.
         let Some(token) = self.token(app_id).await? else { return Ok(()) };
         let client = self.connect().await?;

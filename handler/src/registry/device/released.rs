@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use store::{Batch, Entry, LIST_MAX, UsageCursor};
 use types::{AppEui, AppId, ComponentId, DevEui, DevId};
 
-use super::devices::Devices;
+use super::{devices::Devices, in_flight};
 use crate::{
     Error,
     registry::application::{euis::Euis, store_keys},
@@ -72,6 +72,12 @@ impl Devices {
             }
         }
         Ok(found)
+    }
+
+    /// Succeeds unless a device leaves its application at this moment; [`Error::Moving`] if it does.
+    pub(crate) async fn check_not_leaving(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
+        let [leaving] = self.store.get_array(&[store_keys::leaving(app_id, dev_id)?]).await?;
+        leaving.map_or(Ok(()), |_| Err(in_flight::error(app_id, dev_id)))
     }
 
     /// Notes that the network server behind a network broker no longer has a pair. If others note something meanwhile,
