@@ -33,7 +33,12 @@ impl Operations {
 
     async fn move_allowed(&self, credential: Option<Credential>, moving: &Move) -> Result<usize, Error> {
         let permits = self.permits(credential, moving).await?;
-        let moved = self.relocate_device(permits, moving).await?;
+        let moved = self.relocate_device(permits, moving).await.inspect_err(|error| {
+            // It may be between the two applications.
+            if matches!(error.kind(), Kind::Unavailable | Kind::Internal | Kind::Conflict) {
+                self.applications.note_interruption();
+            }
+        })?;
         let (app_id, dev_id) = &moving.from;
         self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
         let created = Change::Created.event(&moved.device, self.clock.now());

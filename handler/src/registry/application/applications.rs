@@ -149,9 +149,14 @@ impl Applications {
         outcome
     }
 
-    /// Waits until a deletion fails, or its caller does not wait for its end.
+    /// Waits until a deletion fails, or its caller does not wait for its end, or [`Self::note_interruption`] is called.
     pub async fn deletion_interrupted(&self) {
         self.interrupted.wait().await;
+    }
+
+    /// Wakes whoever completes interrupted deletions: something that is completed beside them was interrupted.
+    pub fn note_interruption(&self) {
+        self.interrupted.note();
     }
 
     async fn try_delete(&self, app_id: &AppId) -> Result<(), Error> {

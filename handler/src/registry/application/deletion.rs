@@ -18,6 +18,11 @@ impl Interrupted {
         Begun { interrupted: self, has_ended: false }
     }
 
+    /// Notes that something else was interrupted, which is completed beside deletions.
+    pub(super) fn note(&self) {
+        self.0.notify_one();
+    }
+
     /// Waits for an interruption, or returns at once if there was one since the last call.
     pub(super) async fn wait(&self) {
         self.0.notified().await;

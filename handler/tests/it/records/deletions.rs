@@ -57,6 +57,8 @@ async fn a_deletion_that_its_caller_does_not_wait_for_is_noticed_and_completed()
     assert_eq!(fixture.store.list(&everything, None, 10).await.unwrap(), []);
     fixture.applications.delete(&id("app-two")).await.unwrap();
     assert!(fixture.applications.deletion_interrupted().now_or_never().is_none(), "that one was not interrupted");
+    fixture.applications.note_interruption();
+    assert!(fixture.applications.deletion_interrupted().now_or_never().is_some(), "something else was");
 }
 
 #[tokio::test]
