@@ -1,14 +1,15 @@
 //! Devices that move to another application: whole, once, and whenever a process is killed.
 
+mod at_once;
+
 use std::{sync::Arc, time::Duration};
 
-use futures::{FutureExt, future::BoxFuture};
 use handler::{
     application::Applications,
     device::{Device, Devices, Lorawan, Move},
 };
 use store::{Batch, Commit, Key, Redis, RedisSettings, Store, Tag};
-use testing::{FailingStore, ManualClock, RecordingStore, RedisProcess};
+use testing::{FailingStore, ManualClock, RedisProcess};
 use types::{AppId, DevId, Kind, Kinded};
 
 use crate::{
@@ -308,64 +309,4 @@ async fn a_device_goes_back_if_its_new_application_was_deleted_after_a_kill() {
     assert_eq!(fixture.places().await, ["app-one"]);
     fixture.applications.register(&id("app-two")).await.unwrap();
     fixture.check_euis_of("app-one").await;
-}
-
-/// Moves the device, and does something else after one of the commits.
-async fn interrupted_after(
-    commits: i64,
-    interruption: impl FnOnce(Devices) -> BoxFuture<'static, ()>,
-) -> (Fixture, Result<(), Kind>) {
-    let clock = ManualClock::new();
-    let store = Arc::new(RecordingStore::new(clock.for_store()));
-    let fixture = Fixture::over(store.clone(), clock).await;
-    let interruption = interruption(fixture.devices.clone());
-    let nested = (0..commits).fold(interruption, |then, _| {
-        let store = store.clone();
-        async move { store.interrupt_commit(then) }.boxed()
-    });
-    store.interrupt_commit(nested);
-    let moved = fixture.devices.move_device(&there()).await;
-    (fixture, moved.map(drop).map_err(|error| error.kind()))
-}
-
-#[tokio::test]
-async fn several_processes_may_complete_a_move_at_once() {
-    for commits in 0..COMMITS_MAX {
-        let complete = |devices: Devices| async move { _ = devices.complete_move(&there()).await }.boxed();
-        let (fixture, moved) = interrupted_after(commits, complete).await;
-        assert_eq!(moved, Ok(()), "after {commits} commits");
-        fixture.resume().await;
-        assert_eq!(fixture.places().await, ["app-two"], "after {commits} commits");
-        fixture.check_euis_of("app-two").await;
-    }
-}
-
-#[tokio::test]
-async fn of_two_moves_at_once_one_is_made() {
-    for commits in 0..COMMITS_MAX {
-        let again = |devices: Devices| async move { _ = devices.move_device(&there()).await }.boxed();
-        let (fixture, _) = interrupted_after(commits, again).await;
-        fixture.resume().await;
-        assert_eq!(fixture.places().await, ["app-two"], "after {commits} commits");
-        fixture.check_euis_of("app-two").await;
-    }
-}
-
-#[tokio::test]
-async fn a_device_that_changes_while_it_moves_keeps_the_change() {
-    for commits in 0..COMMITS_MAX {
-        let change = |devices: Devices| {
-            let changed = Device { description: "By the gate".to_owned(), ..mover("app-one", "dev") };
-            async move { _ = devices.set(changed).await }.boxed()
-        };
-        let (fixture, moved) = interrupted_after(commits, change).await;
-        assert_eq!(moved, Ok(()), "after {commits} commits");
-        let device = fixture.devices.get(&id("app-two"), &"new".parse().unwrap()).await.unwrap();
-        let is_changed = commits + 1 < COMMITS_TO_DECIDE;
-        assert_eq!(device.description == "By the gate", is_changed, "after {commits} commits");
-        if !is_changed {
-            // Whoever was too late was refused, or made another device without these EUIs.
-            fixture.check_euis_of("app-two").await;
-        }
-    }
 }

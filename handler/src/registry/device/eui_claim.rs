@@ -181,7 +181,7 @@ impl Devices {
     }
 
     /// Returns true if `holder` is another application that has a device with this pair, or is claiming it.
-    async fn is_held_by_other(&self, app_id: &AppId, euis: Euis, holder: &Entry) -> Result<bool, Error> {
+    pub(super) async fn is_held_by_other(&self, app_id: &AppId, euis: Euis, holder: &Entry) -> Result<bool, Error> {
         let holder: AppId = String::from_utf8_lossy(&holder.value).parse()?;
         if holder == *app_id {
             return Ok(false);

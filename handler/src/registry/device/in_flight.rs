@@ -22,6 +22,9 @@ pub(super) struct Leaving {
     pub(super) to: (AppId, DevId),
     /// Time at which the move began, which tells it from others.
     pub(super) at: Timestamp,
+    /// True once it is decided that it goes back.
+    #[serde(default)]
+    pub(super) goes_back: bool,
     /// The record of the device in its new application.
     pub(super) device: Box<RawValue>,
     pub(super) counters: Option<Box<RawValue>>,

@@ -3,8 +3,8 @@
 //! Applications have tags of their own, so no commit covers both. The new application first keeps the id and the EUIs
 //! free, and the move is noted under the tag of the service, where it is found after a kill. One commit of the old
 //! application decides: it replaces the device by a copy that leaves. From then on, this process or another completes
-//! the move: the EUIs change hands, the new application gets the copy, and the old one forgets it. If the new
-//! application is gone by then, or the id is taken, the device goes back.
+//! the move: the new application gets the copy, the EUIs change hands, and the old one forgets it. If the new
+//! application is gone by then, or the id is taken, another commit of the old one decides that the device goes back.
 
 mod completion;
 
@@ -83,7 +83,7 @@ impl Devices {
     /// Replaces the device by a copy that leaves; none if others interfered.
     async fn try_leave(&self, moving: &Move, at: Timestamp) -> Result<Option<Moved>, Error> {
         let (app_id, dev_id) = &moving.from;
-        let source = self.source(app_id, dev_id).await?;
+        let source = self.source(&moving.from).await?;
         let mut before = record::read(&self.sealer, &source.device.value)?;
         let mut device = before.clone();
         (device.app_id, device.dev_id) = moving.to.clone();
@@ -91,6 +91,7 @@ impl Devices {
         let leaving = serde_json::to_vec(&Leaving {
             to: moving.to.clone(),
             at,
+            goes_back: false,
             device: raw(&record::write(&self.sealer, &device)?)?,
             counters: source.counters.as_ref().map(|counters| raw(&counters.value)).transpose()?,
             nonces: source.nonces.as_ref().map(|nonces| raw(&nonces.value)).transpose()?,
@@ -123,7 +124,8 @@ impl Devices {
     }
 
     /// The records of a device that is to leave; [`Error::NotFound`] if it does not exist.
-    async fn source(&self, app_id: &AppId, dev_id: &DevId) -> Result<Source, Error> {
+    async fn source(&self, from: &(AppId, DevId)) -> Result<Source, Error> {
+        let (app_id, dev_id) = from;
         let keys = [
             store_keys::summary(app_id)?,
             store_keys::device(app_id, dev_id)?,
@@ -131,13 +133,15 @@ impl Devices {
             store_keys::frame_counters(app_id, dev_id)?,
             store_keys::nonces(app_id, dev_id)?,
             store_keys::downlinks(app_id, dev_id)?,
+            store_keys::arriving(app_id, dev_id)?,
         ];
-        let [summary, device, leaving, counters, nonces, downlinks] = self.store.get_array(&keys).await?;
+        let [summary, device, leaving, counters, nonces, downlinks, arriving] = self.store.get_array(&keys).await?;
         let summary = summary.ok_or_else(|| Error::application_not_found(app_id))?;
         if leaving.is_some() {
             return Err(in_flight::error(app_id, dev_id));
         }
         let device = device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        self.check_ended(from, Arriving::read(arriving.as_ref())?.as_ref()).await?;
         Ok(Source { summary, device, counters, nonces, downlinks })
     }
 
@@ -168,10 +172,11 @@ impl Devices {
         if found == Some(Arriving { from: moving.from.clone(), at, is_there: true }) {
             return Ok(Place::Arrived);
         }
-        let is_others = found.is_some_and(|found| !found.is_there && found.from != moving.from);
+        let is_others = found.as_ref().is_some_and(|found| !found.is_there && found.from != moving.from);
         if device.is_some() || is_others {
             return Err(Error::already_exists("Device", format_args!("{app_id}:{dev_id}")));
         }
+        self.check_ended(&moving.to, found.as_ref()).await?;
         let until = self.reserved_until();
         let [_, device_key, _] = keys;
         let mut place = serde_json::to_vec(&Arriving { from: moving.from.clone(), at, is_there: false })?;

@@ -38,6 +38,15 @@ struct Left {
     last_seen: Option<Timestamp>,
 }
 
+/// Results of taking the place of a device away.
+enum Taken {
+    Away,
+    /// The device has it.
+    Arrived,
+    /// Others interfered.
+    Changed,
+}
+
 impl Devices {
     /// Moves that were noted and have not ended, in order of their ids, after this one.
     pub async fn moves(&self, after: Option<&Move>) -> Result<Vec<Move>, Error> {
@@ -64,27 +73,29 @@ impl Devices {
     /// The outer option is none if others interfered, the inner one if nothing leaves.
     async fn try_complete(&self, moving: &Move) -> Result<Option<Option<Result<(), Error>>>, Error> {
         let Some(left) = self.left(moving).await? else {
+            self.adopt_arrived(moving).await?;
             self.forget_move(moving).await?;
             return Ok(Some(None));
         };
-        let outcome = match self.try_arrive(moving, &left).await {
-            Ok(true) => Ok(()),
-            Ok(false) => return Ok(None),
-            Err(error) if matches!(error.kind(), Kind::NotFound | Kind::AlreadyExists) => Err(error),
-            Err(error) => return Err(error),
-        };
-        let is_done = match outcome {
-            Ok(()) => self.forget_left(moving, &left).await?,
-            Err(_) => self.try_return(moving, &left).await?,
-        };
-        if !is_done {
-            return Ok(None);
-        }
-        if outcome.is_err() {
-            self.give_place_up(moving, left.leaving.at).await;
-        }
+        let Some(outcome) = self.try_settle(moving, left).await? else { return Ok(None) };
         self.forget_move(moving).await?;
         Ok(Some(Some(outcome)))
+    }
+
+    /// Brings a device that leaves to where it is to be; none if others interfered, or it is to go back from now on.
+    async fn try_settle(&self, moving: &Move, left: Left) -> Result<Option<Result<(), Error>>, Error> {
+        if left.leaving.goes_back {
+            return self.try_return(moving, &left).await;
+        }
+        match self.try_arrive(moving, &left).await {
+            Ok(true) => self.try_end(moving, &left).await,
+            Ok(false) => Ok(None),
+            Err(error) if matches!(error.kind(), Kind::NotFound | Kind::AlreadyExists) => {
+                self.turn_back(left).await?;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// What leaves with this move; none if nothing does.
@@ -117,7 +128,8 @@ impl Devices {
         let [summary, arriving] = self.store.get_array(&[store_keys::summary(app_id)?, arriving_key.clone()]).await?;
         let (Some(summary), Some(arriving)) = (summary, arriving) else { return Ok(false) };
         let mut place = Arriving { from: moving.from.clone(), at: leaving.at, is_there: false };
-        if Arriving::read(Some(&arriving))?.as_ref() != Some(&place) || !self.hand_over(left, app_id).await? {
+        // After the place was read: before a device goes back, its place is taken away.
+        if Arriving::read(Some(&arriving))?.as_ref() != Some(&place) || !self.still_leaves(left).await? {
             return Ok(false);
         }
         place.is_there = true;
@@ -130,12 +142,24 @@ impl Devices {
         Ok(self.store.commit(batch).await? == Commit::Done)
     }
 
-    /// Brings the device back into its old application; false if others interfered.
-    async fn try_return(&self, moving: &Move, left: &Left) -> Result<bool, Error> {
-        let (app_id, dev_id) = &moving.from;
-        if !self.hand_over(left, app_id).await? {
-            return Ok(false);
+    /// Decides that a device goes back: from now on, nobody begins to bring it into its new application. After a
+    /// conflict, others have decided or ended the move.
+    async fn turn_back(&self, Left { entry, mut leaving, .. }: Left) -> Result<(), Error> {
+        leaving.goes_back = true;
+        let batch = Batch::new().expect(entry.key.clone(), entry.version).put(entry.key, serde_json::to_vec(&leaving)?);
+        _ = self.store.commit(batch).await?;
+        Ok(())
+    }
+
+    /// Brings the device back into its old application, unless it has arrived after all; none if others interfered. The
+    /// error says why it goes back.
+    async fn try_return(&self, moving: &Move, left: &Left) -> Result<Option<Result<(), Error>>, Error> {
+        match self.take_place_away(moving, left).await? {
+            Taken::Arrived => return self.try_end(moving, left).await,
+            Taken::Changed => return Ok(None),
+            Taken::Away => {}
         }
+        let (app_id, dev_id) = &moving.from;
         let mut device = record::read(&self.sealer, left.leaving.device.get().as_bytes())?;
         (device.app_id, device.dev_id) = moving.from.clone();
         let batch = Batch::new().expect(left.entry.key.clone(), left.entry.version).delete(left.entry.key.clone());
@@ -146,28 +170,91 @@ impl Devices {
             // It is being deleted, and the device with it.
             None => batch,
         };
-        Ok(self.store.commit(batch).await? == Commit::Done)
+        let (to_app_id, to_dev_id) = &moving.to;
+        let [there] = self.store.get_array(&[store_keys::summary(to_app_id)?]).await?;
+        let reason = match there {
+            None => Error::application_not_found(to_app_id),
+            Some(_) => Error::already_exists("Device", format_args!("{to_app_id}:{to_dev_id}")),
+        };
+        Ok((self.store.commit(batch).await? == Commit::Done).then_some(Err(reason)))
     }
 
-    /// Makes an application the holder of the EUIs of a device that still leaves; false if it does not any more, or
-    /// others interfered.
-    async fn hand_over(&self, left: &Left, app_id: &AppId) -> Result<bool, Error> {
-        let holder_key = left.euis.map(store_keys::holder).transpose()?;
-        let holder = match &holder_key {
-            Some(key) => self.store.get_array(std::array::from_ref(key)).await?,
-            None => [None],
+    /// Frees the id and the EUIs in the new application for good, so that nobody who has begun to bring the device there
+    /// can go on; [`Taken::Arrived`] if somebody has.
+    async fn take_place_away(&self, moving: &Move, left: &Left) -> Result<Taken, Error> {
+        let (app_id, dev_id) = &moving.to;
+        let key = store_keys::arriving(app_id, dev_id)?;
+        let [entry] = self.store.get_array(std::array::from_ref(&key)).await?;
+        let Some(arriving) = Arriving::read(entry.as_ref())? else { return Ok(Taken::Away) };
+        if (&arriving.from, arriving.at) != (&moving.from, left.leaving.at) {
+            return Ok(Taken::Away);
+        }
+        if arriving.is_there {
+            return Ok(Taken::Arrived);
+        }
+        let batch = Batch::new().expect_entry(&key, entry.as_ref()).delete(key);
+        let batch = match left.euis {
+            Some(euis) => batch.delete(store_keys::claiming(app_id, euis)?),
+            None => batch,
         };
+        Ok(if self.store.commit(batch).await? == Commit::Done { Taken::Away } else { Taken::Changed })
+    }
+
+    /// Ends the move of a device that has arrived; none if others interfered.
+    async fn try_end(&self, moving: &Move, left: &Left) -> Result<Option<Result<(), Error>>, Error> {
+        let is_done = self.hand_over(left, &moving.to.0).await? && self.forget_left(moving, left).await?;
+        Ok(is_done.then_some(Ok(())))
+    }
+
+    /// Makes the new application the holder of the EUIs of a device that has arrived. Until then, the claim of the old
+    /// one keeps them from all others. False if the device does not leave any more, or others interfered.
+    async fn hand_over(&self, left: &Left, app_id: &AppId) -> Result<bool, Error> {
+        let Some(key) = left.euis.map(store_keys::holder).transpose()? else { return Ok(true) };
+        let [holder] = self.store.get_array(std::array::from_ref(&key)).await?;
         // After the holder was read: whoever moves the device on rewrites the holder.
-        let [still] = self.store.get_array(std::array::from_ref(&left.entry.key)).await?;
-        if still.is_none_or(|still| still.version != left.entry.version) {
+        if !self.still_leaves(left).await? {
             return Ok(false);
         }
-        let ([holder], Some(key)) = (holder, holder_key) else { return Ok(true) };
         if holder.as_ref().is_some_and(|holder| *holder.value == *app_id.as_str().as_bytes()) {
             return Ok(true);
         }
         let batch = Batch::new().expect_entry(&key, holder.as_ref()).put(key, app_id.as_str().as_bytes().to_vec());
         Ok(self.store.commit(batch).await? == Commit::Done)
+    }
+
+    /// Makes the new application the holder of the EUIs of a device that has arrived, if the old one was deleted before
+    /// it handed them over.
+    async fn adopt_arrived(&self, moving: &Move) -> Result<(), Error> {
+        let (app_id, dev_id) = &moving.to;
+        let [device] = self.store.get_array(&[store_keys::device(app_id, dev_id)?]).await?;
+        let device = device.map(|device| record::read_without_keys(&device.value)).transpose()?;
+        let Some(euis) = device.as_ref().and_then(Device::euis) else { return Ok(()) };
+        let [holder] = self.store.get_array(&[store_keys::holder(euis)?]).await?;
+        let holder = holder.filter(|holder| *holder.value == *moving.from.0.as_str().as_bytes());
+        let Some(holder) = holder else { return Ok(()) };
+        if !self.is_held_by_other(app_id, euis, &holder).await? {
+            let batch = Batch::new().expect(holder.key.clone(), holder.version);
+            // After a conflict, somebody else holds them.
+            _ = self.store.commit(batch.put(holder.key, app_id.as_str().as_bytes().to_vec())).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns true if a device leaves as it did when it was read.
+    async fn still_leaves(&self, left: &Left) -> Result<bool, Error> {
+        let [still] = self.store.get_array(std::array::from_ref(&left.entry.key)).await?;
+        Ok(still.is_some_and(|still| still.version == left.entry.version))
+    }
+
+    /// Succeeds unless the device that came under an id is still known to leave its old application; [`Error::Moving`]
+    /// if it is. Until then, the record of its arrival stays.
+    pub(super) async fn check_ended(&self, to: &(AppId, DevId), arriving: Option<&Arriving>) -> Result<(), Error> {
+        let Some(Arriving { from, at, is_there: true }) = arriving else { return Ok(()) };
+        let left = self.left(&Move { from: from.clone(), to: to.clone() }).await?;
+        match left.is_some_and(|left| left.leaving.at == *at) {
+            true => Err(in_flight::error(&to.0, &to.1)),
+            false => Ok(()),
+        }
     }
 
     /// The old application forgets a device that has arrived.
