@@ -93,8 +93,7 @@ async fn move_several(
             return (dev_id, Err("not begun".to_owned()));
         }
         let moved = handler.move_device((app_id, dev_id), (to, dev_id)).await;
-        // The same would become of all others.
-        if moved.as_ref().is_err_and(|error| matches!(error.kind(), Kind::Exhausted | Kind::Full | Kind::Timeout)) {
+        if moved.as_ref().is_err_and(|error| concerns_all(error.kind())) {
             is_over.store(true, Ordering::Relaxed);
         }
         (dev_id, moved.map_err(|error| error.to_string()))
@@ -118,6 +117,11 @@ async fn move_several(
         1 => bail!("1 device was not moved"),
         count => bail!("{count} devices were not moved"),
     }
+}
+
+/// Returns true if the same would become of all other devices.
+fn concerns_all(kind: Kind) -> bool {
+    matches!(kind, Kind::Exhausted | Kind::Full | Kind::Unauthenticated | Kind::Unavailable | Kind::Timeout)
 }
 
 /// Says how many downlinks waited for what was moved.
