@@ -106,7 +106,8 @@ impl Devices {
         Ok((serde_json::from_slice(&summary)?, record::read_without_keys(&device)?))
     }
 
-    /// Gets several devices of an application in the same way, also in one read; each may be missing by itself.
+    /// Gets several devices of an application in the same way, also in one read; each may be missing by itself. Why they
+    /// are takes another read.
     pub(crate) async fn get_several_with_summary(
         &self,
         app_id: &AppId,
@@ -116,11 +117,14 @@ impl Devices {
         let keys: Vec<Key> = std::iter::once(store_keys::summary(app_id)).chain(devices).collect::<Result<_, _>>()?;
         let mut found = self.store.get(&keys).await?.into_iter();
         let summary = found.next().flatten().ok_or_else(|| Error::application_not_found(app_id))?;
-        let device = |(dev_id, device): (&&DevId, Option<Entry>)| {
-            let device = device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
-            record::read_without_keys(&device.value)
+        let found: Vec<_> = dev_ids.iter().copied().zip(found).collect();
+        let missing: Vec<_> = found.iter().filter(|(_, device)| device.is_none()).map(|(dev_id, _)| *dev_id).collect();
+        let mut absent = self.absent_several(app_id, &missing).await?.into_iter();
+        let device = |(dev_id, device): (&DevId, Option<Entry>)| match device {
+            Some(device) => record::read_without_keys(&device.value),
+            None => Err(absent.next().unwrap_or_else(|| Error::device_not_found(app_id, dev_id))),
         };
-        Ok((serde_json::from_slice(&summary.value)?, dev_ids.iter().zip(found).map(device).collect()))
+        Ok((serde_json::from_slice(&summary.value)?, found.into_iter().map(device).collect()))
     }
 
     /// Succeeds if a device exists; [`Error::NotFound`] if it or its application does not.

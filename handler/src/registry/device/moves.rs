@@ -205,15 +205,28 @@ impl Devices {
 
     /// The error for a device that is not there: it may be about to come from another application.
     pub(super) async fn absent(&self, app_id: &AppId, dev_id: &DevId) -> Error {
-        let arriving = async {
-            let [arriving] = self.store.get_array(&[store_keys::arriving(app_id, dev_id)?]).await?;
-            Arriving::read(arriving.as_ref())
-        };
-        match arriving.await {
-            Ok(Some(Arriving { is_there: false, .. })) => in_flight::error(app_id, dev_id),
-            Ok(_) => Error::device_not_found(app_id, dev_id),
+        match self.absent_several(app_id, &[dev_id]).await {
+            Ok(errors) => errors.into_iter().next().unwrap_or_else(|| Error::device_not_found(app_id, dev_id)),
             Err(error) => error,
         }
+    }
+
+    /// The same for several devices, in one read.
+    pub(super) async fn absent_several(&self, app_id: &AppId, dev_ids: &[&DevId]) -> Result<Vec<Error>, Error> {
+        if dev_ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let keys = dev_ids.iter().map(|dev_id| store_keys::arriving(app_id, dev_id));
+        let found = self.store.get(&keys.collect::<Result<Vec<_>, _>>()?).await?;
+        let error = |(dev_id, arriving): (&&DevId, Option<Entry>)| -> Result<Error, Error> {
+            let is_about_to_come = Arriving::read(arriving.as_ref())?.is_some_and(|arriving| !arriving.is_there);
+            Ok(if is_about_to_come {
+                in_flight::error(app_id, dev_id)
+            } else {
+                Error::device_not_found(app_id, dev_id)
+            })
+        };
+        dev_ids.iter().zip(found).map(error).collect()
     }
 }
 
