@@ -8,7 +8,7 @@ use types::{ComponentId, Kind, Kinded, Secret};
 
 use super::{
     NetworkBrokers, Turn,
-    registration::{euis, failed, message},
+    registration::{count_on, euis, failed, message},
 };
 use crate::{
     Error,
@@ -72,9 +72,15 @@ impl NetworkBrokers {
         before: &Device,
         device: &Device,
     ) -> Result<(), Error> {
-        let message = message(device);
+        let (app_eui, dev_eui) = euis(before);
         for id in &self.ids {
             let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? else { continue };
+            let mut message = message(device);
+            match client.get_device(old_token, app_eui, dev_eui).await {
+                Ok(found) => count_on(&mut message, &found),
+                Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Denied) => {}
+                Err(error) => return Err(failed(id, error)),
+            }
             self.delete_at(id, &client, old_token, before).await?;
             client.set_device(new_token, &message).await.map_err(|error| failed(id, error))?;
         }

@@ -17,7 +17,7 @@ use types::{AppId, ComponentId, DevId, Kind, Kinded, Scope, Secret};
 
 use super::{
     NetworkBrokers,
-    registration::{failed, message},
+    registration::{count_on, failed, has_session, message},
 };
 use crate::{
     Error,
@@ -179,11 +179,7 @@ impl Reconciler {
         match client.get_device(token, euis.app_eui, euis.dev_eui).await {
             Ok(found) if found.app_id != app_id.as_str() => return Ok(Found::Foreign),
             Ok(found) if is_current(&found, &message) => return Ok(Found::Kept),
-            Ok(found) if has_session(&found, &message) => {
-                message.f_cnt_up = message.f_cnt_up.max(found.f_cnt_up);
-                message.f_cnt_down = message.f_cnt_down.max(found.f_cnt_down);
-            }
-            Ok(_) => {}
+            Ok(found) => count_on(&mut message, &found),
             Err(error) if error.kind() == Kind::NotFound => {}
             Err(error) if error.kind() == Kind::Denied => return Ok(Found::Foreign),
             Err(error) => return Err(failed(&self.id, error)),
@@ -289,13 +285,6 @@ impl Counts {
 fn is_current(found: &Device, kept: &Device) -> bool {
     let settings = |device: &Device| (device.disable_f_cnt_check, device.uses32_bit_f_cnt);
     found.dev_id == kept.dev_id && has_session(found, kept) && settings(found) == settings(kept)
-}
-
-/// Returns true if a network server has the session that the handler has. A device that has not joined yet has none,
-/// and a network server may keep the key to itself.
-fn has_session(found: &Device, kept: &Device) -> bool {
-    let has_key = found.nwk_s_key.is_empty() || found.nwk_s_key == kept.nwk_s_key;
-    kept.dev_addr.is_empty() || (found.dev_addr == kept.dev_addr && has_key)
 }
 
 fn pace() -> Interval {

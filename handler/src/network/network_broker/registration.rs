@@ -104,3 +104,18 @@ pub(super) fn message(Device { app_id, dev_id, lorawan, .. }: &Device) -> lorawa
         ..lorawan::Device::default()
     }
 }
+
+/// Returns true if a network server has the session that the handler has. A device that has not joined yet has none,
+/// and a network server may keep the key to itself.
+pub(super) fn has_session(found: &lorawan::Device, kept: &lorawan::Device) -> bool {
+    let has_key = found.nwk_s_key.is_empty() || found.nwk_s_key == kept.nwk_s_key;
+    kept.dev_addr.is_empty() || (found.dev_addr == kept.dev_addr && has_key)
+}
+
+/// Takes the counters over that a network server has in the same session, if they are later: it counts frames itself.
+pub(super) fn count_on(message: &mut lorawan::Device, found: &lorawan::Device) {
+    if has_session(found, message) {
+        message.f_cnt_up = message.f_cnt_up.max(found.f_cnt_up);
+        message.f_cnt_down = message.f_cnt_down.max(found.f_cnt_down);
+    }
+}
