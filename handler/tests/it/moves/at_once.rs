@@ -125,6 +125,30 @@ async fn processes_that_disagree_leave_a_device_in_one_application() {
 }
 
 #[tokio::test]
+async fn a_move_that_was_begun_twice_is_forgotten_in_the_end() {
+    for commits in COMMITS_TO_DECIDE..COMMITS_MAX {
+        let clock = ManualClock::new();
+        let store = Arc::new(RecordingStore::new(clock.for_store()));
+        let fixture = Fixture::over(store.clone(), clock.clone()).await;
+        let (devices, others, later) = (fixture.devices.clone(), store.clone(), clock.clone());
+        let second = async move {
+            later.advance(Duration::from_secs(1));
+            let move_it = async { _ = devices.move_device(&there()).await };
+            killed_after(&others, commits, move_it).await;
+        };
+        interrupt_after(&store, 0, second.boxed());
+        _ = fixture.devices.move_device(&there()).await;
+        fixture.resume().await;
+        assert_eq!(fixture.places().await, ["app-two"], "after {commits} commits");
+        clock.advance(Duration::from_secs(2 * 3600));
+        fixture.resume().await;
+        assert_eq!(fixture.devices.moves(None).await.unwrap(), [], "after {commits} commits");
+        let left = fixture.records("app-two").await;
+        assert!(!left.iter().any(|path| path.starts_with("arriving/")), "after {commits} commits: {left:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_device_that_has_arrived_keeps_its_euis_if_its_old_application_is_deleted() {
     let mut arrived = 0;
     for commits in 0..COMMITS_MAX {

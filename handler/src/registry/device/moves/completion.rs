@@ -277,15 +277,18 @@ impl Devices {
         let [noted] = self.store.get_array(&[store_keys::device_move(moving.ids())?]).await?;
         let Some(noted) = noted else { return Ok(()) };
         let at: Timestamp = serde_json::from_slice(&noted.value)?;
-        let [arrived] = self.store.get_array(&[store_keys::arriving(app_id, dev_id)?]).await?;
-        let place = Arriving { from: moving.from.clone(), at, is_there: true };
-        let has_arrived = Arriving::read(arrived.as_ref())?.as_ref() == Some(&place);
-        if !has_arrived && self.clock.now().since(at) <= ABANDONED_AGE {
-            // It may still be decided.
+        let [entry] = self.store.get_array(&[store_keys::arriving(app_id, dev_id)?]).await?;
+        // After both were read: whatever leaves now may be theirs, and has not ended.
+        if self.left(moving).await?.is_some() {
             return Ok(());
         }
+        let is_ours = |arriving: &Arriving| arriving.is_there && arriving.from == moving.from;
+        let arrived = Arriving::read(entry.as_ref())?.filter(is_ours);
+        // Otherwise, the note may be of a move that is still to be decided.
+        let is_over =
+            arrived.as_ref().is_some_and(|arrived| arrived.at == at) || self.clock.now().since(at) > ABANDONED_AGE;
         // The note last, because nothing else finds the other.
-        for entry in arrived.filter(|_| has_arrived).into_iter().chain([noted]) {
+        for entry in entry.filter(|_| arrived.is_some()).into_iter().chain(is_over.then_some(noted)) {
             self.forget(entry).await?;
         }
         Ok(())
