@@ -259,13 +259,9 @@ impl Devices {
 
     /// The old application forgets a device that has arrived.
     async fn forget_left(&self, moving: &Move, left: &Left) -> Result<bool, Error> {
-        let (app_id, dev_id) = &moving.from;
-        let batch = Batch::new()
-            .expect(left.entry.key.clone(), left.entry.version)
-            .delete(left.entry.key.clone())
-            .delete(store_keys::alarm(app_id, dev_id)?);
+        let batch = Batch::new().expect(left.entry.key.clone(), left.entry.version).delete(left.entry.key.clone());
         let batch = match left.euis {
-            Some(euis) => batch.delete(store_keys::claiming(app_id, euis)?),
+            Some(euis) => batch.delete(store_keys::claiming(&moving.from.0, euis)?),
             None => batch,
         };
         Ok(self.store.commit(batch).await? == Commit::Done)
