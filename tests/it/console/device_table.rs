@@ -41,7 +41,7 @@ async fn devices_that_were_not_seen_for_some_time_are_shown_alone() {
     clock.advance(Duration::from_secs(40 * 60));
     alice.simulate("dev-2", &[8, 52], 1).await.unwrap();
     let silent = visitor.get(&format!("{APPLICATION}?silent=30m")).await;
-    for expected in ["silent for 40 min", "never seen", "2 of the 3 devices on this page", "value=\"30m\""] {
+    for expected in ["silent for 40 min", "never seen", "Not seen since then: 2 of 3 on this page.", "value=\"30m\""] {
         assert!(silent.html.contains(expected), "{expected}: {}", silent.html);
     }
     assert!(!silent.html.contains("/devices/dev-2\""), "it was seen: {}", silent.html);

@@ -308,8 +308,8 @@ impl Devices {
         }
     }
 
-    /// The device that has a pair of EUIs now, which its network may still name as it was before a move;
-    /// [`Error::Moving`] while it moves. None if no device has them, or this one.
+    /// The device of another application that has a pair of EUIs now, which its network may still name as it was before
+    /// a move; [`Error::Moving`] while it moves. None if there is no such device.
     pub(crate) async fn sender_elsewhere(
         &self,
         euis: (AppEui, DevEui),
@@ -324,11 +324,8 @@ impl Devices {
         if claiming.is_some_and(|claiming| *claiming.value == *MOVING.as_bytes()) {
             return Err(in_flight::error(app_id, dev_id));
         }
-        let Some(named) = named else { return Ok(None) };
+        let Some(named) = named.filter(|_| holder != *app_id) else { return Ok(None) };
         let named: DevId = String::from_utf8_lossy(&named.value).parse()?;
-        if (&holder, &named) == (app_id, dev_id) {
-            return Ok(None);
-        }
         self.sender(&holder, &named).await.map(Some)
     }
 }
