@@ -358,6 +358,8 @@ impl Step {
             batch = batch.delete(stale.clone());
         }
         match (&self.after, before) {
+            // Its version stays: the same look may report the device.
+            (Some(after), Some(before)) if after == before => Ok(batch),
             (Some(after), before) => after.put(batch, ids, before),
             (None, Some(before)) => before.delete(batch, ids),
             (None, None) => Ok(batch),

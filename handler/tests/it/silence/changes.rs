@@ -59,6 +59,18 @@ async fn a_device_that_moves_begins_anew_where_it_comes() {
 }
 
 #[tokio::test]
+async fn a_device_that_is_back_at_once_is_reported_once() {
+    let place = Place::with_time().await;
+    let mut handler = place.handler(Kind::Alone).await;
+    place.devices.delete(&app(), &dev("dev")).await.unwrap();
+    place.clock.advance(MINUTE);
+    place.put("dev", "").await;
+    // The same look finds its new alarm, and what is left of the one before.
+    assert_eq!(handler.look_after(HOUR).await, ["dev"]);
+    assert!(handler.look_after(MINUTE).await.is_empty());
+}
+
+#[tokio::test]
 async fn a_silence_ends_with_a_join() {
     let place = Place::with_time().await;
     let mut handler = place.handler(Kind::Alone).await;
