@@ -98,7 +98,7 @@ const CASES: &[Case] = &[
             r#"{"attributes": {"silent-after": "often"}, "#,
             r#""lorawan_device": {"app_id": "careful-app", "dev_id": "dev-2"}}"#
         ),
-        (400, 3, "`silent-after` is `off`, or a time from 1m to 366d"),
+        (400, 3, "`silent-after` may be `off`; otherwise a time from 1m to 366d is needed"),
     ),
     (
         "PUT",

@@ -95,7 +95,7 @@ impl DeviceParts<'_> {
             }
         }
         if let Some(Err(error)) = self.attributes.get(SILENT_AFTER).map(|value| parse_attribute(value)) {
-            return Err(broken("Attributes", format!("`{SILENT_AFTER}` is `off`, or {error}")));
+            return Err(broken("Attributes", format!("`{SILENT_AFTER}` may be `off`; otherwise {error}")));
         }
         Ok(())
     }
