@@ -1,6 +1,9 @@
 //! `airlock devices move`: moves devices to another application.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    collections::HashSet,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use anyhow::bail;
 use api::rest::handler::Device;
@@ -48,7 +51,10 @@ pub(super) async fn run(network: &Network, app_id: &AppId, moves: MoveDevices) -
     let handler = network.handler(network.credential_for_all(&[app_id, &moves.to]).await?).await?;
     let dev_ids = match &moves.matching {
         Some(text) => matching(&handler, app_id, text).await?,
-        None => moves.dev_ids,
+        None => {
+            let mut named = HashSet::new();
+            moves.dev_ids.into_iter().filter(|dev_id| named.insert(dev_id.clone())).collect()
+        }
     };
     let (to, confirmation) = (&moves.to, moves.confirmation);
     match (dev_ids.as_slice(), moves.to_dev_id) {
