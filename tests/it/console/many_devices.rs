@@ -131,6 +131,7 @@ async fn many_devices_are_deleted_after_their_number_was_typed_and_are_brought_b
     let again = visitor.get(&page.path).await;
     assert!(again.html.contains("no such device") && again.html.contains("Undo"), "{}", again.html);
     assert_eq!(again.value("ids"), "gone");
+    assert!(again.html.find("Undo") < again.html.find("Delete the rest"), "{}", again.html);
     let page = visitor.post(DELETE, &[("ids", "gone"), ("step", "delete"), ("count", "1")]).await;
     assert!(page.html.contains("0 devices deleted") && !page.html.contains("Undo"), "{}", page.html);
 }
