@@ -75,6 +75,8 @@ impl Frame {
         check_length(&payload)?;
         let extra = variables.map(|variables| format!(r#"{{"variables":{variables}}}"#)).unwrap_or_default();
         let received = received.unwrap_or(now);
+        // History keeps the metadata as it is published.
+        let metadata = Metadata { time: received.to_rfc3339(), ..metadata };
         // Networks drop what a device sends again.
         let is_retry = false;
         Ok(Self { app_id, dev_id, port, payload, received, f_cnt, confirmed, is_retry, metadata, extra, warnings })
