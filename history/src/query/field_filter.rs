@@ -6,10 +6,10 @@ use crate::query::json_path::{self, Found};
 
 /// A filter by the value of a field of the result, as in `fields.temperature > 30`.
 ///
-/// The path has keys and the positions of array elements, each after a dot; other keys than words are in quotes:
+/// The path has keys and the positions of array elements, each after a dot; other keys than words are in double quotes:
 /// `fields."air temperature"`. The operator is one of `=`, `!=`, `<`, `<=`, `>` and `>=`, the value a number, `true`,
-/// `false`, `null`, or a text in quotes. Values of different types are neither equal nor less nor greater; `!=` needs
-/// the field to be there.
+/// `false`, `null`, or a text in double quotes. Values of different types are neither equal nor less nor greater; `!=`
+/// needs the field to be there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldFilter {
     pub(crate) path: Vec<String>,
@@ -109,7 +109,7 @@ impl FromStr for FieldFilter {
 fn key(text: &str) -> Result<(String, &str), FieldFilterError> {
     if text.starts_with('"') {
         let mut texts = serde_json::Deserializer::from_str(text).into_iter::<String>();
-        let key = texts.next().and_then(Result::ok).ok_or(FieldFilterError("a key in quotes does not end"))?;
+        let key = texts.next().and_then(Result::ok).ok_or(FieldFilterError("a key in double quotes does not end"))?;
         return Ok((key, text.get(texts.byte_offset()..).unwrap_or_default()));
     }
     let end = text.find(|sign: char| sign.is_whitespace() || ".=!<>\"".contains(sign)).unwrap_or(text.len());
@@ -126,7 +126,7 @@ impl FromStr for Literal {
             Ok(serde_json::Value::String(text)) => Ok(Self::Text(text)),
             Ok(serde_json::Value::Bool(value)) => Ok(Self::Bool(value)),
             Ok(serde_json::Value::Null) => Ok(Self::Null),
-            _ => Err(FieldFilterError("the value is a number, true, false, null, or a text in quotes")),
+            _ => Err(FieldFilterError("the value is a number, true, false, null, or a text in double quotes")),
         }
     }
 }
@@ -202,6 +202,7 @@ mod tests {
             "fields.a ~ 1",
             "temperature > 1",
             "fields.a > b",
+            "fields.a = 'b'",
             "fields.a = {}",
             "fields.\"a > 1",
             "fields.a..b > 1",
