@@ -1,6 +1,6 @@
 //! `airlock account usage`: the owners' usage of the budgets of a running server.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use account::Account;
 use anyhow::bail;
@@ -48,11 +48,14 @@ pub(super) async fn run(
     output.table(Table::new(columns, rows), "Nothing of the budgets is used")
 }
 
-/// The owners nearest to their shares first.
+/// The owners nearest to their shares first. Some budgets exist once for each service: of those, an owner has one row,
+/// for the fullest.
 fn listed(usage: Vec<BudgetUsage>) -> Vec<(Resource, OwnerUsage)> {
     let owners = |budget: BudgetUsage| budget.owners.into_iter().map(move |owner| (budget.resource, owner));
     let mut all: Vec<_> = usage.into_iter().flat_map(owners).filter(|(_, owner)| owner.used > 0).collect();
     all.sort_by_key(|(_, owner)| Reverse(owner.percent()));
+    let mut seen = BTreeSet::new();
+    all.retain(|(resource, usage)| seen.insert((usage.owner.clone(), *resource)));
     all.truncate(LISTED_MAX);
     all
 }
@@ -71,4 +74,19 @@ async fn name_of(owner: &Owner, account: Option<&Account>) -> anyhow::Result<Str
 fn row(name: String, resource: Resource, usage: &OwnerUsage) -> [Cell; 5] {
     let number = |number: u64| Cell::new(number.to_string(), number);
     [name.into(), resource.name().into(), number(usage.used), number(usage.share), number(usage.percent())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_budget_that_each_service_has_an_owner_has_one_row() {
+        let budget = |used| {
+            let owner = OwnerUsage { owner: Owner::User("a".into()), used, share: 50 };
+            BudgetUsage { resource: Resource::HttpConnections, total: 100, used, owners: vec![owner] }
+        };
+        let rows = listed(vec![budget(20), budget(40), budget(0)]);
+        assert_eq!(rows.iter().map(|(_, usage)| usage.used).collect::<Vec<_>>(), [40]);
+    }
 }
