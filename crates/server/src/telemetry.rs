@@ -56,7 +56,7 @@ pub struct TelemetrySettings {
     ///
     /// If unset, 127.0.0.1 with a port for each kind of process: 9100 if the handler runs in it, 9101 for the account
     /// service, 9102 for the discovery service, 9103 and 9104 for the bridges of ChirpStack and The Things Stack, 9105
-    /// and 9106 for those with `--shadow`, and 9107 for `functions serve`.
+    /// and 9106 for those with `--shadow`, 9107 for `functions serve`, and 9108 for a console of its own.
     pub listen: Option<String>,
 }
 
