@@ -68,6 +68,11 @@ fn row(record: StoredRecord) -> [Cell; 7] {
         "invalid" => format!("invalid: {}", record.fields),
         _ => record.fields,
     };
+    let result = sanitize(&result);
+    let shown = match record.revision {
+        0 => result.clone(),
+        revision => format!("correction {revision}: {result}"),
+    };
     [
         record.id.into(),
         Cell::new(time.to_short(), time.to_rfc3339()),
@@ -75,7 +80,7 @@ fn row(record: StoredRecord) -> [Cell; 7] {
         record.kind.into(),
         record.port.into(),
         HexBytes(record.payload).to_string().into(),
-        sanitize(&result).into(),
+        Cell::new(shown, result),
     ]
 }
 
