@@ -45,6 +45,10 @@ impl NetworkForm {
         if !["http://", "https://"].iter().any(|scheme| api_url.starts_with(scheme)) {
             return Err("The API must be a URL, such as http://localhost:8080 or https://eu1.cloud.thethings.network.");
         }
+        // The printed settings and errors show addresses.
+        if [&api_url, &mqtt_url].iter().any(|url| url.contains('@')) {
+            return Err("Leave users and passwords out of addresses: those of the broker have fields of their own.");
+        }
         if self.api_key.expose().is_empty() {
             return Err("The API key is missing: create one in the network.");
         }
@@ -150,6 +154,8 @@ mod tests {
         };
         assert!(form().network().is_ok());
         assert!(refused(|form| form.api_url = "chirpstack:8080".to_owned()).contains("URL"));
+        assert!(refused(|form| form.api_url = "http://me:hush@chirpstack".to_owned()).contains("passwords"));
+        assert!(refused(|form| form.mqtt_url = "mqtt://me:hush@broker".to_owned()).contains("passwords"));
         assert!(refused(|form| form.api_key = Secret::default()).contains("key"));
         assert!(refused(|form| form.application.clear()).contains("there"));
         assert!(refused(|form| form.app_id = "NO".to_owned()).contains("here"));
