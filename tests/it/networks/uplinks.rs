@@ -35,8 +35,14 @@ async fn a_device_of_chirpstack_looks_like_one_of_v2() {
     });
     assert_eq!(server.next().await, ("kitchen-2nd-floor/up".to_owned(), up.clone()));
     let query = Query { app_id: "meadow-app".to_owned(), kind: "up".to_owned(), ..Query::default() };
-    let records = server.owner.handler.list_records(query).await.unwrap().records;
-    assert_eq!(serde_json::from_str::<Value>(&records[0].metadata).unwrap(), up["metadata"], "history has the same");
+    let record = loop {
+        // An uplink is published before it is on disk.
+        let page = server.owner.handler.list_records(query.clone()).await.unwrap();
+        if let Some(record) = page.records.into_iter().next() {
+            break record;
+        }
+    };
+    assert_eq!(serde_json::from_str::<Value>(&record.metadata).unwrap(), up["metadata"], "history has the same");
 
     // It stays the same device when it gets another name, and a copy of its event is dropped.
     chirpstack.uplink(DEVICE, "Kitchen (2nd floor)", 7).await;
