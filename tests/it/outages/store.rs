@@ -50,7 +50,9 @@ impl Services {
     async fn read_all(&self) -> Vec<(u16, Value)> {
         let mut responses = Vec::new();
         for url in self.reads() {
-            responses.push(self.caller.ask("GET", &url, String::new()).await);
+            let (status, mut body) = self.caller.ask("GET", &url, String::new()).await;
+            remove_addresses(&mut body);
+            responses.push((status, body));
         }
         responses
     }
@@ -59,6 +61,15 @@ impl Services {
         self.handler.stop().await;
         self.discovery.stop().await;
         self.network.stack.stop().await;
+    }
+}
+
+/// Removes the addresses of announced handlers: both have the same id, so they are those of the one that came last.
+fn remove_addresses(body: &mut Value) {
+    if let Some(services) = body.get_mut("services").and_then(Value::as_array_mut) {
+        services.iter_mut().for_each(remove_addresses);
+    } else if let Some(announcement) = body.as_object_mut() {
+        announcement.retain(|name, _| !name.ends_with("_address"));
     }
 }
 
