@@ -69,7 +69,7 @@ pub enum Error {
     NotComponent,
     /// Only components of the operator may do this.
     #[error("only the operator's components can do this: `airlock account components token` issues tokens for them")]
-    NotOperators,
+    NotOperatorComponent,
     /// Only operators may do this.
     #[error("only operators can do this: `account.operators` has their ids")]
     NotOperator,
@@ -285,7 +285,9 @@ impl Kinded for Error {
             Self::InvalidKey(_) | Self::LoginEnded | Self::InvalidLogin => Kind::Unauthenticated,
             Self::ComponentTokenEnded(_) => Kind::Unauthenticated,
             Self::MissingScope(_) | Self::MissingRight { .. } | Self::Escalation(_) => Kind::Denied,
-            Self::NotUser(_) | Self::NotComponent | Self::NotOperators | Self::NotInterchangeable => Kind::Denied,
+            Self::NotUser(_) | Self::NotComponent | Self::NotOperatorComponent | Self::NotInterchangeable => {
+                Kind::Denied
+            }
             Self::NotOperator | Self::ForeignProgram => Kind::Denied,
             Self::NoConsent(_) | Self::NoRights(_) | Self::WrongPassword | Self::OtherSite(_) => Kind::Denied,
             Self::NotOwner { .. }

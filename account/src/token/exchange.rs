@@ -47,7 +47,7 @@ impl Account {
         self.check_own_component(caller).await?;
         let old = match caller {
             Caller::Bearer(claims) if claims.kind == ServiceName::Handler.as_str() => claims,
-            _ => return Err(Error::NotOperators),
+            _ => return Err(Error::NotOperatorComponent),
         };
         let mut claims = self.claims(&old.kind, &old.sub, TOKEN_SECONDS);
         claims.exp = claims.exp.min(old.exp);

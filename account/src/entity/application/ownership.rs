@@ -86,7 +86,7 @@ impl Account {
         let found = self.documents.read::<Component>(&Component::key(&claims.sub)?).await?;
         match found.is_some_and(|stored| stored.value.collaborators.is_empty()) {
             true => Ok(()),
-            false => Err(Error::NotOperators),
+            false => Err(Error::NotOperatorComponent),
         }
     }
 }
