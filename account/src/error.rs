@@ -71,7 +71,7 @@ pub enum Error {
     #[error("only the operator's components can do this: `airlock account components token` issues tokens for them")]
     NotOperatorComponent,
     /// Only operators may do this.
-    #[error("only operators can do this: `account.operators` has their ids")]
+    #[error("only operators can do this: their ids are in `account.operators`")]
     NotOperator,
     /// Operators must not do this with the programs of others.
     #[error("only our own programs can do this: use the console, or log in with `airlock user login`")]
