@@ -23,7 +23,10 @@ impl SilenceClient {
     /// Returns the time; none if devices never count as silent.
     pub async fn get(&self) -> Result<Option<SilentAfter>> {
         let silence: Silence = self.http.json(self.request(Method::GET)).await?;
-        Ok(SilentAfter::try_from(silence.silent_after_s).ok())
+        match silence.silent_after_s {
+            0 => Ok(None),
+            seconds => SilentAfter::try_from(seconds).map(Some).map_err(|error| self.http.unreadable(error)),
+        }
     }
 
     /// Sets the time; none for never.

@@ -6,4 +6,5 @@ mod account;
 mod data;
 mod grpc;
 mod lost_calls;
+mod silence;
 mod trust;
