@@ -132,7 +132,7 @@ impl Watcher {
             return Ok(false);
         }
         let app_id = &turn.listened.app_id;
-        let dev_ids = self.with.devices.ids_after(app_id, turn.last_set.as_ref(), DEVICES).await?;
+        let dev_ids = self.with.devices.ids(app_id, turn.last_set.as_ref(), DEVICES).await?;
         let Some(last) = dev_ids.last().cloned() else {
             self.with.applications.note_alarms_set(&turn.listened).await?;
             turn.is_set = true;

@@ -21,18 +21,6 @@ pub(crate) struct ListenedDevice {
 }
 
 impl Devices {
-    /// Ids of devices, in order, after this one.
-    pub(crate) async fn ids_after(
-        &self,
-        app_id: &AppId,
-        after: Option<&DevId>,
-        limit: usize,
-    ) -> Result<Vec<DevId>, Error> {
-        let after = after.map(|dev_id| store_keys::device(app_id, dev_id)).transpose()?;
-        let devices = self.store.list(&store_keys::devices(app_id)?, after.as_ref(), limit).await?;
-        devices.iter().map(|device| store_keys::dev_id_of(&device.key)).collect()
-    }
-
     /// Devices with their alarms, in one read, in the same order. A third of what one read may have, at most.
     pub(crate) async fn listened(&self, app_id: &AppId, dev_ids: Vec<DevId>) -> Result<Vec<ListenedDevice>, Error> {
         let mut keys: Vec<Key> = Vec::with_capacity(3 * dev_ids.len());
