@@ -5,6 +5,7 @@ use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};
 use types::{AppEui, Kind, Kinded};
 
+use super::steps::may_be_done;
 use crate::{
     Error, Result,
     form::device::{Draw, Entry},
@@ -94,8 +95,7 @@ async fn register(request: &InApplication, entry: &mut Entry, draw: &Draw) -> Re
 fn has_registered(set: &client::Result<()>) -> bool {
     match set {
         Ok(()) => true,
-        Err(client::Error::Unreachable { .. }) => false,
-        Err(error) => error.may_have_happened() || matches!(error.kind(), Kind::Unavailable | Kind::Internal),
+        Err(error) => may_be_done(error),
     }
 }
 

@@ -81,6 +81,14 @@ impl End {
     }
 }
 
+/// Returns true if what was called for may have been done although the call failed: the answer was lost, or the handler
+/// failed, which may have done it before, or completes it later.
+pub(super) fn may_be_done(error: &client::Error) -> bool {
+    let was_reached = !matches!(error, client::Error::Unreachable { .. });
+    let has_failed = matches!(error.kind(), Kind::Unavailable | Kind::Internal);
+    was_reached && (has_failed || error.may_have_happened())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

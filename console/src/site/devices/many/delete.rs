@@ -13,7 +13,7 @@ use crate::{
     form::device::read,
     site::{
         device::fields::becomes_draft,
-        devices::steps::{End, Outcome, PARALLEL},
+        devices::steps::{End, Outcome, PARALLEL, may_be_done},
         failure::{Failure, Problem},
         page::{Frame, Page},
         viewer::{InApplication, Sent},
@@ -101,10 +101,7 @@ async fn delete_one(
 fn is_gone(deleted: &client::Result<()>) -> bool {
     match deleted {
         Ok(()) => true,
-        Err(client::Error::Unreachable { .. }) => false,
-        Err(error) => {
-            error.may_have_happened() || matches!(error.kind(), Kind::NotFound | Kind::Unavailable | Kind::Internal)
-        }
+        Err(error) => error.kind() == Kind::NotFound || may_be_done(error),
     }
 }
 

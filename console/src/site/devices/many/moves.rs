@@ -16,7 +16,7 @@ use crate::{
         device::fields::becomes_draft,
         devices::{
             find::all,
-            steps::{End, Outcome, PARALLEL, Shown},
+            steps::{End, Outcome, PARALLEL, Shown, may_be_done},
         },
         failure::{Failure, Problem},
         page::{Frame, Page},
@@ -173,9 +173,7 @@ async fn move_one(
     let moved = handler.move_device((from, dev_id), (to, dev_id)).await;
     *may_be_there = match &moved {
         Ok(_) => true,
-        Err(client::Error::Unreachable { .. }) => false,
-        // A handler that cannot go on may complete the move later.
-        Err(error) => error.may_have_happened() || matches!(error.kind(), Kind::Unavailable | Kind::Internal),
+        Err(error) => may_be_done(error),
     };
     moved.map(|moved| moved.dropped_downlinks).map_err(|error| Error::hiding("device", error))
 }
