@@ -28,9 +28,9 @@ pub(super) fn judge(
     let Some(after) = after.of_device(&device.attributes) else {
         return alarm.map_or(Verdict::Keep, |_| Verdict::Delete);
     };
-    // What was heard in the future says nothing: the clock was set back.
+    // What was heard in the future says nothing: the clock was set back, or that of another handler is ahead.
     let recorded = Some(device.lorawan.last_seen).filter(|nanos| *nanos > 0).map(Timestamp::from_nanos);
-    let last = heard.max(recorded).filter(|last| *last <= now);
+    let last = heard.into_iter().chain(recorded).filter(|last| *last <= now).max();
     let Some(alarm) = alarm else {
         // A template sends nothing.
         let may_send = !device.is_template() || last.is_some();
@@ -103,9 +103,14 @@ mod tests {
         let heard = Verdict::Set(Alarm::heard(at(2000), hour()));
         assert_eq!(
             [judge(&device("", 0), Some(2000), 4600), judge(&device("", 2000), None, 4600)],
-            [heard.clone(), heard]
+            [heard.clone(), heard.clone()]
         );
         assert_eq!(judge(&device("", 9000), Some(9000), 4600), Verdict::Due(hour()), "it was heard in the future");
+        assert_eq!(
+            [judge(&device("", 9000), Some(2000), 4600), judge(&device("", 2000), Some(9000), 4600)],
+            [heard.clone(), heard],
+            "one time in the future hides no other"
+        );
     }
 
     #[test]
