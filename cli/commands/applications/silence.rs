@@ -19,7 +19,7 @@ impl FromStr for Time {
     type Err = InvalidSilentAfter;
 
     fn from_str(text: &str) -> Result<Self, InvalidSilentAfter> {
-        if text == "off" { Ok(Self(None)) } else { text.parse().map(|after| Self(Some(after))) }
+        SilentAfter::parse_or_off(text).map(Self)
     }
 }
 

@@ -52,8 +52,8 @@ pub(super) fn draft(request: &InApplication, sent: &Sent) -> Response {
 
 async fn set(request: &InApplication, typed: &str) -> Result<()> {
     let after = match typed {
-        "" | "off" => None,
-        typed => Some(typed.parse::<SilentAfter>().map_err(|error| invalid(&error))?),
+        "" => None,
+        typed => SilentAfter::parse_or_off(typed).map_err(|error| invalid(&error))?,
     };
     Ok(client(request).await?.set(after).await?)
 }

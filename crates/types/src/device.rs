@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     location::{ALTITUDES, LATITUDES, LONGITUDES},
-    silence::{SILENT_AFTER, parse_attribute},
+    silence::{SILENT_AFTER, SilentAfter},
 };
 
 /// Maximum number of attributes of a device, beside [those with a fixed meaning](ATTRIBUTES_BUILT_IN).
@@ -94,7 +94,7 @@ impl DeviceParts<'_> {
                 return Err(broken("Attributes", rule));
             }
         }
-        if let Some(Err(error)) = self.attributes.get(SILENT_AFTER).map(|value| parse_attribute(value)) {
+        if let Some(Err(error)) = self.attributes.get(SILENT_AFTER).map(|value| SilentAfter::parse_or_off(value)) {
             return Err(broken("Attributes", format!("`{SILENT_AFTER}` may be `off`; otherwise {error}")));
         }
         Ok(())

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The attribute with which a device has a time of its own, such as `2h`, or `off`.
 pub const SILENT_AFTER: &str = "silent-after";
-/// The value of the attribute of a device that never counts as silent.
+/// Stands for no time: the device never counts as silent.
 const OFF: &str = "off";
 /// Units of a time, from the largest, in seconds.
 const UNITS: [(char, u64); 4] = [('d', 86_400), ('h', 3600), ('m', 60), ('s', 1)];
@@ -37,24 +37,19 @@ impl SilentAfter {
         Duration::from_secs(self.0)
     }
 
-    /// Returns true if the attribute [`SILENT_AFTER`] of a device may have this value.
-    pub fn is_attribute(value: &str) -> bool {
-        parse_attribute(value).is_ok()
+    /// Reads a time, or `off` for none, as the attribute [`SILENT_AFTER`] of a device has it.
+    pub fn parse_or_off(text: &str) -> Result<Option<Self>, InvalidSilentAfter> {
+        if text == OFF { Ok(None) } else { text.parse().map(Some) }
     }
 
     /// The time of a device with these attributes in an application with this time; none if it never counts as silent.
     /// A value that was stored before it had a meaning has none.
     pub fn of_device(self, attributes: &BTreeMap<String, String>) -> Option<Self> {
-        match attributes.get(SILENT_AFTER).map(|value| parse_attribute(value)) {
+        match attributes.get(SILENT_AFTER).map(|value| Self::parse_or_off(value)) {
             Some(Ok(own)) => own,
             Some(Err(_)) | None => Some(self),
         }
     }
-}
-
-/// The time in the attribute of a device; none for `off`.
-pub(crate) fn parse_attribute(value: &str) -> Result<Option<SilentAfter>, InvalidSilentAfter> {
-    if value == OFF { Ok(None) } else { value.parse().map(Some) }
 }
 
 impl TryFrom<u64> for SilentAfter {

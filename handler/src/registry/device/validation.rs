@@ -10,7 +10,7 @@ use crate::Error;
 /// Returns the tags of a network that a device may have as attributes, in order of their names.
 pub(crate) fn attributes_of(tags: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let fits = |(key, value): &(&String, &String)| {
-        let has_meaning = key.as_str() != SILENT_AFTER || SilentAfter::is_attribute(value);
+        let has_meaning = key.as_str() != SILENT_AFTER || SilentAfter::parse_or_off(value).is_ok();
         has_meaning && !key.is_empty() && key.len() <= ATTRIBUTE_BYTES_MAX && value.len() <= ATTRIBUTE_BYTES_MAX
     };
     let (built_in, custom): (Vec<_>, Vec<_>) =
