@@ -41,7 +41,7 @@ pub enum HandedOver {
     /// The receiver has it.
     Taken,
     /// It was dealt with before.
-    Repeated,
+    Duplicate,
     /// The receiver will never take it.
     Refused,
     /// Its source says that it is not the receiver's.
@@ -55,7 +55,7 @@ impl HandedOver {
     pub fn count(self, count: impl Fn(&'static str)) -> bool {
         match self {
             Self::Taken => count("forwarded"),
-            Self::Repeated => count("duplicate"),
+            Self::Duplicate => count("duplicate"),
             Self::Refused => metrics::dropped("refused"),
             Self::Withdrawn => metrics::dropped("foreign"),
             Self::Stopped => return false,
@@ -79,14 +79,14 @@ impl HandOver {
     ) -> HandedOver {
         if self.dedup.contains(key) {
             self.traffic.duplicate();
-            return HandedOver::Repeated;
+            return HandedOver::Duplicate;
         }
         let outcome = self.try_until_done(receiver, dev_eui, event).await;
         match outcome {
             HandedOver::Taken => self.dedup.add(key),
             HandedOver::Withdrawn => self.traffic.foreign(dev_eui),
             // What is refused may be accepted later, if its network sends it again.
-            HandedOver::Refused | HandedOver::Repeated | HandedOver::Stopped => {}
+            HandedOver::Refused | HandedOver::Duplicate | HandedOver::Stopped => {}
         }
         outcome
     }
