@@ -106,10 +106,11 @@ fn is_of_stack(error: &client::Error) -> bool {
 /// An error of an API that cannot be used, with advice.
 pub(crate) fn unusable(source: client::Error, url: &str) -> Error {
     let advice = match source.kind() {
-        Kind::Unauthenticated | Kind::Denied => format!(
-            "it does not accept an API key ({source}); create one in the Console under `API keys` of the application, \
-             with the rights to view its settings and devices, and to read its traffic"
-        ),
+        Kind::Unauthenticated | Kind::Denied => {
+            "it does not accept an API key; create one in the Console under `API keys` of the application, with the \
+             rights to view its settings and devices, and to read its traffic"
+                .to_owned()
+        }
         Kind::Internal | Kind::Unsupported | Kind::Invalid => {
             format!("{url} is not a cluster of The Things Stack 3, such as https://eu1.cloud.thethings.network")
         }
