@@ -51,15 +51,16 @@ impl Drafts {
     ) -> String {
         let id = hex::encode(random.array::<16>());
         let draft = Draft { id: id.clone(), user_id: user_id.clone(), path, fields, expires: now.plus(LIFETIME) };
+        if draft.bytes() > DRAFT_BYTES_MAX {
+            return id;
+        }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|draft| draft.expires > now);
         while kept.iter().filter(|draft| draft.user_id == *user_id).count() >= PER_USER_MAX {
             let Some(oldest) = kept.iter().position(|draft| draft.user_id == *user_id) else { break };
             kept.remove(oldest);
         }
-        if draft.bytes() <= DRAFT_BYTES_MAX {
-            kept.push_back(draft);
-        }
+        kept.push_back(draft);
         while kept.iter().map(Draft::bytes).sum::<usize>() > BYTES_MAX {
             let Some(index) = oldest_of_largest_user(&kept) else { break };
             kept.remove(index);
@@ -172,9 +173,13 @@ mod tests {
         let counts = [0, 1, 2, 3, 17].map(|number| values(&drafts, "/a", number, start).len());
         assert_eq!(counts, [1, 0, 0, 1, 1], "who keeps much displaces nobody who keeps little");
         let drafts = Drafts::default();
+        for value in ["1", "2", "3", "4"] {
+            drafts.keep(&user(1), form("/b", value), start, &random);
+        }
         let id =
             drafts.keep(&user(1), ("/a".to_owned(), vec![(String::new(), String::new()); 100_000]), start, &random);
         assert_eq!(drafts.find(&id, &user(1), start), None, "empty fields take memory, too");
+        assert_eq!(values(&drafts, "/b", 1, start), ["4", "3", "2", "1"], "what is not kept displaces nothing");
     }
 
     #[test]
