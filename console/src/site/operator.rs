@@ -18,7 +18,7 @@ use self::{entry::Entry, ranking::Ranking, usage::Usage};
 use super::{
     failure::{Failure, Problem},
     page::{Frame, Page},
-    viewer::Operator,
+    viewer::{Operator, Sent},
 };
 use crate::{
     Console, Error,
@@ -65,8 +65,7 @@ pub(super) async fn show(
     Operator { console, session, frame, unconfirmed }: Operator,
     Query(fields): Query<Fields>,
 ) -> Result<Page<Show>, Failure> {
-    let owner = fields.into_iter().find(|(name, _)| name == "owner");
-    let owner = owner.map(|(_, value)| value.trim().to_owned()).unwrap_or_default();
+    let owner = Sent(fields).value("owner").trim().to_owned();
     let (checks, view) = match (console.status(), &*console.place) {
         (Some(source), _) if unconfirmed.is_some() => (source.checks().await, None),
         (Some(source), _) => {

@@ -14,7 +14,7 @@ use crate::{
     site::{
         failure::{Failure, Problem, partly},
         page::{Frame, Page, Time, short},
-        viewer::Operator,
+        viewer::{Operator, Sent},
     },
 };
 
@@ -50,9 +50,9 @@ pub(in crate::site) async fn list(
     Operator { console, session, frame, unconfirmed }: Operator,
     Query(fields): Query<Fields>,
 ) -> Result<Page<List>, Failure> {
-    let value = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
-    let search = value("search").unwrap_or_default().to_owned();
-    let after: Option<Username> = value("after").and_then(|after| after.parse().ok());
+    let sent = Sent(fields);
+    let search = sent.value("search").trim().to_owned();
+    let after: Option<Username> = sent.value("after").trim().parse().ok();
     let is_part = after.is_some() || !search.is_empty();
     let (page, problem) = match unconfirmed {
         Some(problem) => (None, Some(problem)),
