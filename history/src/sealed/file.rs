@@ -225,6 +225,9 @@ impl Group<'_> {
         columns: impl IntoIterator<Item = &'c ColumnChunkMetaData>,
         rows: &Selection,
     ) -> ParquetResult<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
         self.chunks.need(|| {
             let mut ranges = Vec::new();
             columns.into_iter().try_for_each(|column| self.add_pages(column, rows, &mut ranges))?;

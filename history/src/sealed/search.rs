@@ -258,7 +258,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Kind, NewRecord, Query,
+        Kind, NewRecord, Query, Record,
         directory::removed::{Removal, Removals},
         query::Best,
         record::View,
@@ -291,11 +291,10 @@ mod tests {
         writer.into_inner().unwrap()
     }
 
-    #[test]
-    fn of_a_file_elsewhere_only_the_row_group_of_the_device_is_fetched() {
-        let content = Bytes::from(four_groups());
-        let (bytes, fetched) = (content.len() as u64, Arc::new(AtomicU64::new(0)));
-        let counted = Arc::clone(&fetched);
+    /// What a query finds in a file that is elsewhere, and the number of bytes that it fetches.
+    fn search_elsewhere(content: &Bytes, query: Query) -> (Vec<Record>, u64) {
+        let (content, fetched) = (content.clone(), Arc::new(AtomicU64::new(0)));
+        let (bytes, counted) = (content.len() as u64, Arc::clone(&fetched));
         let fetch = move |ranges: &[Range<u64>]| {
             let parts = ranges.iter().map(|range| content.slice(range.start as usize..range.end as usize));
             let parts: Vec<_> = parts.collect();
@@ -303,16 +302,32 @@ mod tests {
             Ok(Some(parts))
         };
         let parts = Arc::new(Parts::new(bytes, Box::new(fetch)));
-        let query = Query { dev_id: Some("c1".parse().unwrap()), ..Query::of("my-app".parse().unwrap()) };
         let (filter, is_stopped) = (Filter::new(query, Removals::default()), AtomicBool::default());
         let best = Shared::new(Best::new(50, usize::MAX, false), false, &is_stopped);
         SealedFile::read_parts(Path::new("some-file"), &parts, |file| search(file, &filter, &best)).unwrap();
         assert!(parts.failure().is_none());
-        let (records, _) = best.into_records();
+        (best.into_records().0, fetched.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn of_a_file_elsewhere_only_the_row_group_of_the_device_is_fetched() {
+        let content = Bytes::from(four_groups());
+        let bytes = content.len() as u64;
+        let query = Query { dev_id: Some("c1".parse().unwrap()), ..Query::of("my-app".parse().unwrap()) };
+        let (records, fetched) = search_elsewhere(&content, query);
         assert_eq!(records.len(), 40);
         assert!(records.iter().all(|record| record.dev_id.as_str() == "c1"));
-        let fetched = fetched.load(Ordering::Relaxed);
         assert!(fetched < bytes * 2 / 5, "{fetched} of {bytes}");
+    }
+
+    #[test]
+    fn of_a_file_elsewhere_no_text_is_fetched_if_no_row_is_left() {
+        let content = Bytes::from(four_groups());
+        let port = Query { port: Some(9), ..Query::of("my-app".parse().unwrap()) };
+        let text = Query { text: Some("a".to_owned()), ..port.clone() };
+        let (records, fetched) = search_elsewhere(&content, text);
+        assert!(records.is_empty());
+        assert_eq!(fetched, search_elsewhere(&content, port).1);
     }
 
     #[test]
