@@ -98,7 +98,7 @@ impl History {
     /// Puts a record into the group that is written next, at once and without waiting.
     ///
     /// The future resolves when the record is on disk, or says why it is not: after `wait_ms_max` at the latest. A group
-    /// is written once a future of it is polled, or it is large; soon if all are dropped.
+    /// is written once a future of it is polled, or it is large; soon if one is dropped.
     pub fn append(&self, record: &NewRecord<'_>) -> impl Future<Output = Result<RecordId, Loss>> + Send + use<> {
         let pending = if self.bounds.keeps(record.app_id) { self.queue.push(record) } else { Err(Loss::Off) };
         if let Err(loss) = &pending {
