@@ -84,7 +84,7 @@ pub enum Error {
     /// Others kept changing the same object at the same time.
     #[error("{0} was changed by somebody else at the same time: read it again and repeat the change")]
     Conflict(String),
-    /// It goes to another application right now, or comes from one.
+    /// It goes to another application right now, or comes from one. Others are not concerned.
     #[error("{0} is moving from one application to another: try again in a moment")]
     Moving(String),
     /// A downlink waited for a device that went to another application.
@@ -339,11 +339,12 @@ impl Kinded for Error {
             | Self::NoSession(_)
             | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } | Self::CandidateExists { .. } => Kind::AlreadyExists,
-            Self::Conflict(_) | Self::HandingOver(_) | Self::Running { .. } | Self::RunningElsewhere { .. } => {
-                Kind::Conflict
-            }
-            Self::Busy(_)
+            Self::Conflict(_)
             | Self::Moving(_)
+            | Self::HandingOver(_)
+            | Self::Running { .. }
+            | Self::RunningElsewhere { .. } => Kind::Conflict,
+            Self::Busy(_)
             | Self::WebhookUnknown
             | Self::Unidentified { .. }
             | Self::NetworkBrokerGone
@@ -360,9 +361,8 @@ impl Kinded for Error {
             Self::History(error) => error.kind(),
             Self::NetworkBroker { reason, .. } | Self::DeviceToken(reason) => reason.kind(),
             Self::NetworkBrokerAway(_) => Kind::NotFound,
-            Self::HandlerToken => Kind::Unavailable,
             Self::NetworkServerRefused { kind, .. } => *kind,
-            Self::Discovery(_) => Kind::Unavailable,
+            Self::HandlerToken | Self::Discovery(_) => Kind::Unavailable,
             Self::Denied { .. }
             | Self::ComponentDenied(_)
             | Self::NetworkBrokerDenied

@@ -23,7 +23,11 @@ struct CommandLine {
 
 impl CommandLine {
     async fn start() -> Self {
-        let line = Self { network: Network::start().await };
+        Self::on(Network::start().await)
+    }
+
+    fn on(network: Network) -> Self {
+        let line = Self { network };
         for name in ["bob", "alice"] {
             let email = format!("{name}@example.com");
             line.run_with_input(&["user", "register", name, &email, "--password-stdin"], PASSWORD);

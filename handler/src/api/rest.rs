@@ -172,19 +172,20 @@ fn devices() -> ApiRouter<Arc<Operations>> {
         op.doc("SetDeviceOfBodyByPost", "Create or replace the device named in the body; the same as PUT")
             .fails(&[Kind::NotFound, Kind::Conflict])
     });
-    let device = get_with(get_device, |op| op.doc("GetDevice", "Get a device").fails(&[Kind::NotFound]))
-        .put_with(set_device, |op| {
-            op.doc(
-                "SetDevice",
-                "Create or replace a device. Omitted members are cleared, except for the address and the keys.",
-            )
-            .fails(&[Kind::NotFound, Kind::Conflict])
-        })
-        .post_with(set_device, |op| {
-            op.doc("SetDeviceByPost", "Create or replace a device; the same as PUT")
+    let device =
+        get_with(get_device, |op| op.doc("GetDevice", "Get a device").fails(&[Kind::NotFound, Kind::Conflict]))
+            .put_with(set_device, |op| {
+                op.doc(
+                    "SetDevice",
+                    "Create or replace a device. Omitted members are cleared, except for the address and the keys.",
+                )
                 .fails(&[Kind::NotFound, Kind::Conflict])
-        })
-        .delete_with(delete_device, |op| op.doc("DeleteDevice", "Delete a device").fails(&[Kind::NotFound]));
+            })
+            .post_with(set_device, |op| {
+                op.doc("SetDeviceByPost", "Create or replace a device; the same as PUT")
+                    .fails(&[Kind::NotFound, Kind::Conflict])
+            })
+            .delete_with(delete_device, |op| op.doc("DeleteDevice", "Delete a device").fails(&[Kind::NotFound]));
     ApiRouter::new()
         .api_route("/applications/{app_id}/devices", list)
         .api_route("/applications/{app_id}/devices/{dev_id}", device)
@@ -192,7 +193,8 @@ fn devices() -> ApiRouter<Arc<Operations>> {
 
 fn dry_runs() -> ApiRouter<Arc<Operations>> {
     let simulate = post_with(dry_run::simulate_uplink, |op| {
-        op.doc("SimulateUplink", "Handle an uplink as if the device had sent it").fails(&[Kind::NotFound])
+        op.doc("SimulateUplink", "Handle an uplink as if the device had sent it")
+            .fails(&[Kind::NotFound, Kind::Conflict])
     });
     let uplink = post_with(dry_run::dry_uplink, |op| {
         op.doc(

@@ -62,7 +62,7 @@ impl Fixture {
                 }
                 // For a while, its id is kept free for it.
                 Err(error) => {
-                    let is_absent = matches!(error.kind(), Kind::NotFound | Kind::Unavailable);
+                    let is_absent = matches!(error.kind(), Kind::NotFound | Kind::Conflict);
                     assert!(kept.is_empty() && is_absent, "{error}");
                 }
             }
@@ -276,15 +276,15 @@ async fn nobody_takes_the_id_or_the_euis_of_a_device_that_moves() {
     let (_, fixture, _) = killed_after(COMMITS_TO_DECIDE).await;
     for (app_id, dev_id) in [("app-one", "dev"), ("app-two", "new"), ("app-one", "other"), ("app-two", "other")] {
         let error = fixture.devices.set(mover(app_id, dev_id)).await.unwrap_err();
-        assert_eq!(error.kind(), Kind::Unavailable, "{app_id} {dev_id}: {error}");
+        assert_eq!(error.kind(), Kind::Conflict, "{app_id} {dev_id}: {error}");
     }
     // Whoever asks for it where it arrives tries again; where it was, it is gone.
     let error = fixture.devices.get(&id("app-two"), &"new".parse().unwrap()).await.unwrap_err();
-    assert_eq!(error.kind(), Kind::Unavailable, "{error}");
+    assert_eq!(error.kind(), Kind::Conflict, "{error}");
     let error = fixture.devices.get(&id("app-one"), &"dev".parse().unwrap()).await.unwrap_err();
     assert_eq!(error.kind(), Kind::NotFound, "{error}");
     let error = fixture.devices.move_device(&there()).await.err().unwrap();
-    assert_eq!(error.kind(), Kind::Unavailable, "{error}");
+    assert_eq!(error.kind(), Kind::Conflict, "{error}");
 }
 
 #[tokio::test]

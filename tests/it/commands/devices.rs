@@ -1,6 +1,10 @@
 //! `airlock devices …`, at a running network.
 
+use store::{Batch, Commit, Key, Redis, RedisSettings, Store, StoreClock, Tag};
+use testing::RedisProcess;
+
 use super::CommandLine;
+use crate::harness::{Network, complaint};
 
 impl CommandLine {
     /// The value of a line of `devices info`; empty if there is none.
@@ -111,5 +115,29 @@ async fn simulating_an_uplink_shows_its_fields_or_the_failure() {
     assert_eq!((&json["fields"]["n"], &json["logs"]), (&7.into(), &log));
     let (code, error) = line.refused(&["devices", "simulate", "dev-1", "00"], "");
     assert!(code != 0 && error.contains("published without fields") && error.contains("line 3"), "{code} {error}");
+    line.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_moves_already_does_not_stop_the_others() {
+    let Some(redis) = RedisProcess::start() else { return };
+    let line = CommandLine::on(Network::on(&redis, |_| ()).await);
+    let rows: String = (1..=20).map(|number| format!("dev-{number:02},00000000000000{number:02}\n")).collect();
+    line.run_with_input(&["devices", "import", "-"], &format!("dev_id,dev_eui\n{rows}"));
+    line.typed(&["applications", "add", "live", "Live"]);
+    line.typed(&["applications", "register"]);
+    // As a handler leaves a device that is killed while it moves.
+    let settings = RedisSettings { urls: vec![redis.url()], ..RedisSettings::default() };
+    let store = Redis::connect(&settings, StoreClock::new(|| 0)).await.unwrap();
+    let leaving = Key::new(&Tag::application("my-app").unwrap(), "handler/leaving/dev-01").unwrap();
+    assert_eq!(store.commit(Batch::new().put(leaving, "{}")).await.unwrap(), Commit::Done);
+
+    let moves = ["devices", "move", "--match", "dev-", "--app-id", "my-app", "--to", "live", "--yes"];
+    let output = line.network.type_command(&moves, "");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let advice = "device my-app:dev-01 is moving from one application to another: try again in a moment";
+    assert!(said.contains(advice) && said.contains("Moved 19 of 20 devices to application live"), "{said}");
+    assert!(complaint(&output).contains("1 device was not moved"), "{output:?}");
+    assert_eq!(output.status.code(), Some(1));
     line.network.stack.stop().await;
 }

@@ -98,7 +98,9 @@ mod tests {
         let end = End::soon();
         let failed = end.before(async { Err::<(), _>(Error::NotFound("device")) }).await;
         assert!(matches!(failed, Outcome::Failed(reason) if reason.contains("no such device")));
-        assert!(matches!(end.before(async { Ok(1) }).await, Outcome::Done(1)), "it is about one device");
+        let moving = client::Error::Refused { kind: Kind::Conflict, message: "it moves".to_owned(), retry_after: None };
+        assert!(matches!(end.before(async { Err::<(), _>(moving.into()) }).await, Outcome::Failed(_)));
+        assert!(matches!(end.before(async { Ok(1) }).await, Outcome::Done(1)), "they are about one device");
         end.before(async { Err::<(), _>(Error::SlowAccount) }).await;
         assert!(matches!(end.before(async { Ok(2) }).await, Outcome::Left));
     }

@@ -74,7 +74,11 @@ impl Devices {
             self.give_place_up(moving, at).await;
         }
         let moved = left?;
-        self.complete_move(moving).await?;
+        self.complete_move(moving).await.map_err(|error| match error {
+            // It has left, so nothing is to be repeated.
+            Error::Conflict(_) => in_flight::error(&moving.from.0, &moving.from.1),
+            error => error,
+        })?;
         // Another process may have completed it, and the device may have gone back.
         self.check_exists(&moving.to.0, &moving.to.1).await?;
         Ok(moved)
