@@ -258,6 +258,18 @@ async fn a_killed_process_leaves_a_device_whole_in_one_application() {
 }
 
 #[tokio::test]
+async fn a_move_that_is_undone_after_a_kill_gives_the_euis_back_at_once() {
+    for commits in 0..COMMITS_TO_DECIDE {
+        let (_, fixture, _) = killed_after(commits).await;
+        fixture.resume().await;
+        assert_eq!(fixture.places().await, ["app-one"], "after {commits} commits");
+        fixture.devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap();
+        let registered = fixture.devices.set(mover("app-two", "new")).await;
+        assert!(registered.is_ok(), "after {commits} commits: {registered:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_move_that_was_killed_is_forgotten_in_the_end() {
     for commits in 0..COMMITS_MAX {
         let (clock, fixture, _) = killed_after(commits).await;

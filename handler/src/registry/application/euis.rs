@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use types::{AppEui, DevEui};
 
 /// The EUIs of a device; the DevEUI of a template is zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Euis {
     pub(crate) app_eui: AppEui,
     pub(crate) dev_eui: DevEui,

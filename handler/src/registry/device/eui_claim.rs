@@ -15,6 +15,7 @@ use types::{AppEui, AppId, DevEui, DevId};
 
 use super::{
     devices::{CHANGE_ATTEMPTS_MAX, Devices},
+    in_flight,
     model::Device,
 };
 use crate::{
@@ -24,8 +25,6 @@ use crate::{
 
 /// Time that a claim lasts that a crash interrupted; far longer than a request.
 const CLAIM_AGE_MAX: Duration = Duration::from_secs(600);
-/// What the claims of both applications say while a device moves from one to the other. They are nobody else's.
-pub(super) const MOVING: &str = "moving";
 
 impl Device {
     /// Its EUIs; none if both are zero, because then nothing joins with them.
@@ -166,7 +165,7 @@ impl Devices {
         let _ = self.store.commit(batch.growing()).await?;
         let mut found = self.store.get(&[claiming, holder.clone()]).await?.into_iter();
         let (claiming, current) = (found.next().flatten(), found.next().flatten());
-        if claiming.as_ref().is_some_and(|claiming| *claiming.value == *MOVING.as_bytes()) {
+        if claiming.as_ref().is_some_and(in_flight::is_moving) {
             return Err(Error::Moving("the device with these EUIs".to_owned()));
         }
         let batch = match current {

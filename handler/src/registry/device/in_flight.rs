@@ -5,7 +5,13 @@ use serde_json::value::RawValue;
 use store::{Batch, Entry, Key};
 use types::{AppId, DevId, Timestamp};
 
-use crate::{Error, registry::application::store_keys};
+use crate::{
+    Error,
+    registry::application::{euis::Euis, store_keys},
+};
+
+/// The first word of what the claims of EUIs say while their device moves.
+const MOVING: &str = "moving";
 
 /// A device, and the application and the id that it gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +45,9 @@ pub(super) struct Arriving {
     pub(super) at: Timestamp,
     /// False as long as only the id is kept free.
     pub(super) is_there: bool,
+    /// What is kept free beside the id.
+    #[serde(default)]
+    pub(super) euis: Option<Euis>,
 }
 
 impl Move {
@@ -54,12 +63,29 @@ impl Move {
     pub(super) fn ids(&self) -> [&(AppId, DevId); 2] {
         [&self.from, &self.to]
     }
+
+    /// The claims of both applications to the EUIs while the device moves, which are nobody else's. It says which move
+    /// that is.
+    pub(super) fn claim(&self, at: Timestamp) -> String {
+        let Self { from, to } = self;
+        format!("{MOVING} {}:{} to {}:{} since {}", from.0, from.1, to.0, to.1, at.as_nanos())
+    }
 }
 
 impl Arriving {
     pub(super) fn read(entry: Option<&Entry>) -> Result<Option<Self>, Error> {
         Ok(entry.map(|entry| serde_json::from_slice(&entry.value)).transpose()?)
     }
+
+    /// Returns true if it is of a device that comes from there with a move that began then.
+    pub(super) fn is_of(&self, from: &(AppId, DevId), at: Timestamp) -> bool {
+        (&self.from, self.at) == (from, at)
+    }
+}
+
+/// Returns true if a claim is of a device that moves.
+pub(super) fn is_moving(claim: &Entry) -> bool {
+    claim.value.starts_with(MOVING.as_bytes())
 }
 
 /// The keys of what is stored about a device that leaves and about one that arrives under an id.

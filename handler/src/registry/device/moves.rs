@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use store::{Batch, Commit, Entry};
-use types::{AppId, DevId, Timestamp};
+use types::{AppId, DevId, Kind, Kinded, Timestamp};
 
 use super::{
     devices::{CHANGE_ATTEMPTS_MAX, Devices},
-    eui_claim::{MOVING, taken},
+    eui_claim::taken,
     frame_counters,
     in_flight::{self, Arriving, Leaving, Move, raw},
     model::Device,
@@ -27,7 +27,7 @@ use crate::{
     registry::application::{euis::Euis, store_keys},
 };
 
-/// Time that an application keeps an id and EUIs free, unless the move is completed later; far longer than a move.
+/// Time that an application keeps an id and EUIs free if nobody ends the move; far longer than a move.
 const RESERVED_AGE_MAX: Duration = Duration::from_secs(600);
 
 /// A device that was moved.
@@ -69,8 +69,7 @@ impl Devices {
         let at = self.clock.now();
         let left = store::retry(CHANGE_ATTEMPTS_MAX, || self.try_leave(moving, at)).await;
         let left = left.and_then(|left| left.ok_or_else(|| Error::device_conflict(&moving.from.0, &moving.from.1)));
-        // If the store has failed, nobody knows whether the device has left.
-        if left.as_ref().is_err_and(|error| !matches!(error, Error::Store(_))) {
+        if left.as_ref().is_err_and(is_refusal) {
             self.give_place_up(moving, at).await;
         }
         let moved = left?;
@@ -103,18 +102,13 @@ impl Devices {
         if !matches!(self.keep_place(moving, at, device.euis(), Some(leaving.len())).await?, Place::Kept) {
             return Ok(None);
         }
-        // Only what is noted is found after a kill.
-        _ = self
-            .store
-            .commit(Batch::new().put(store_keys::device_move(moving.ids())?, serde_json::to_vec(&at)?))
-            .await?;
         let batch = source.batch_without(app_id, dev_id)?.put(store_keys::leaving(app_id, dev_id)?, leaving);
         let batch = match named {
             // Until they change hands, the EUIs stay with the old application.
             Some((euis, named)) => batch
                 .expect(named.key.clone(), named.version)
                 .delete(named.key)
-                .put(store_keys::claiming(app_id, euis)?, MOVING),
+                .put(store_keys::claiming(app_id, euis)?, moving.claim(at)),
             None => batch,
         };
         if self.store.commit(batch).await? == Commit::Conflict {
@@ -159,7 +153,7 @@ impl Devices {
     }
 
     /// Keeps the id and the EUIs free in the new application; [`Error::AlreadyExists`] if another device has the id or
-    /// is about to. `room` is what the device takes there, in bytes, if its owner may be refused that.
+    /// is about to. `room` is what the device takes there, in bytes, as long as the move may be refused.
     async fn keep_place(
         &self,
         moving: &Move,
@@ -173,7 +167,7 @@ impl Devices {
         let [summary, device, arriving] = self.store.get_array(&keys).await?;
         let summary = summary.ok_or_else(|| Error::application_not_found(app_id))?;
         let found = Arriving::read(arriving.as_ref())?;
-        if found == Some(Arriving { from: moving.from.clone(), at, is_there: true }) {
+        if found.as_ref().is_some_and(|found| found.is_there && found.is_of(&moving.from, at)) {
             return Ok(Place::Arrived);
         }
         let is_others = found.as_ref().is_some_and(|found| !found.is_there && found.from != moving.from);
@@ -183,7 +177,7 @@ impl Devices {
         self.check_ended(&moving.to, found.as_ref()).await?;
         let until = self.reserved_until();
         let [_, device_key, _] = keys;
-        let mut place = serde_json::to_vec(&Arriving { from: moving.from.clone(), at, is_there: false })?;
+        let mut place = serde_json::to_vec(&Arriving { from: moving.from.clone(), at, is_there: false, euis })?;
         // The owner's budget is asked for as much as will come, because what comes cannot be refused any more.
         place.resize(place.len().max(room.unwrap_or_default()), b' ');
         let batch = Batch::new()
@@ -194,13 +188,27 @@ impl Devices {
         let batch = match euis {
             Some(euis) => batch.expect_absent(store_keys::eui(app_id, euis)?).put_until(
                 store_keys::claiming(app_id, euis)?,
-                MOVING,
+                moving.claim(at),
                 until,
             ),
             None => batch,
         };
-        let batch = if room.is_some() { batch.growing() } else { batch };
+        let batch = match room {
+            Some(_) => {
+                self.note_move(moving, at).await?;
+                batch.growing()
+            }
+            None => batch,
+        };
         Ok(if self.store.commit(batch).await? == Commit::Done { Place::Kept } else { Place::Changed })
+    }
+
+    /// Notes a move before anything is kept for it: only what is noted is found after a kill.
+    async fn note_move(&self, moving: &Move, at: Timestamp) -> Result<(), Error> {
+        let batch = Batch::new().put(store_keys::device_move(moving.ids())?, serde_json::to_vec(&at)?);
+        // It expects nothing, so it cannot conflict.
+        _ = self.store.commit(batch).await?;
+        Ok(())
     }
 
     fn reserved_until(&self) -> u64 {
@@ -232,6 +240,11 @@ impl Devices {
         };
         dev_ids.iter().zip(found).map(error).collect()
     }
+}
+
+/// Returns true if the device has not left. If the store has failed, nobody knows.
+fn is_refusal(error: &Error) -> bool {
+    !matches!(error, Error::Store(_)) || matches!(error.kind(), Kind::Full | Kind::TooLarge)
 }
 
 impl Source {

@@ -94,6 +94,22 @@ async fn a_device_that_changes_while_it_moves_keeps_the_change() {
 }
 
 #[tokio::test]
+async fn a_move_that_is_refused_gives_the_id_and_the_euis_back_at_once() {
+    for commits in 0..COMMITS_TO_DECIDE - 1 {
+        let delete = |devices: Devices| {
+            async move { _ = devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap() }.boxed()
+        };
+        let (fixture, moved) = interrupted_after(commits, delete).await;
+        assert_eq!(moved, Err(Kind::NotFound), "after {commits} commits");
+        let registered = fixture.devices.set(mover("app-two", "new")).await;
+        assert!(registered.is_ok(), "after {commits} commits: {registered:?}");
+        let left = fixture.records("app-two").await;
+        let is_left = |path: &&String| path.starts_with("arriving/") || path.starts_with("claiming/");
+        assert_eq!(left.iter().find(is_left), None, "after {commits} commits");
+    }
+}
+
+#[tokio::test]
 async fn processes_that_disagree_leave_a_device_in_one_application() {
     for (reads, commits) in (0..READS).flat_map(|reads| (0..COMMITS_MAX).map(move |commits| (reads, commits))) {
         let clock = ManualClock::new();

@@ -13,7 +13,6 @@ use crate::{
         application::{euis::Euis, store_keys},
         device::{
             devices::{CHANGE_ATTEMPTS_MAX, Devices},
-            eui_claim::MOVING,
             frame_counters::FrameCounters,
             in_flight::{self, Arriving, Leaving, Move, bytes},
             model::Device,
@@ -73,6 +72,8 @@ impl Devices {
     /// The outer option is none if others interfered, the inner one if nothing leaves.
     async fn try_complete(&self, moving: &Move) -> Result<Option<Option<Result<(), Error>>>, Error> {
         let Some(left) = self.left(moving).await? else {
+            // If a process decides the move now after all, whoever completes it keeps the place free once more.
+            self.free_place(moving, None).await?;
             self.adopt_arrived(moving).await?;
             self.forget_move(moving).await?;
             return Ok(Some(None));
@@ -127,7 +128,7 @@ impl Devices {
         let arriving_key = store_keys::arriving(app_id, dev_id)?;
         let [summary, arriving] = self.store.get_array(&[store_keys::summary(app_id)?, arriving_key.clone()]).await?;
         let (Some(summary), Some(arriving)) = (summary, arriving) else { return Ok(false) };
-        let mut place = Arriving { from: moving.from.clone(), at: leaving.at, is_there: false };
+        let mut place = Arriving { from: moving.from.clone(), at: leaving.at, is_there: false, euis: *euis };
         // After the place was read: before a device goes back, its place is taken away.
         if Arriving::read(Some(&arriving))?.as_ref() != Some(&place) || !self.still_leaves(left).await? {
             return Ok(false);
@@ -186,18 +187,42 @@ impl Devices {
         let key = store_keys::arriving(app_id, dev_id)?;
         let [entry] = self.store.get_array(std::array::from_ref(&key)).await?;
         let Some(arriving) = Arriving::read(entry.as_ref())? else { return Ok(Taken::Away) };
-        if (&arriving.from, arriving.at) != (&moving.from, left.leaving.at) {
+        if !arriving.is_of(&moving.from, left.leaving.at) {
             return Ok(Taken::Away);
         }
         if arriving.is_there {
             return Ok(Taken::Arrived);
         }
         let batch = Batch::new().expect_entry(&key, entry.as_ref()).delete(key);
-        let batch = match left.euis {
-            Some(euis) => batch.delete(store_keys::claiming(app_id, euis)?),
-            None => batch,
-        };
+        let batch = self.without_claim(batch, moving, &arriving).await?;
         Ok(if self.store.commit(batch).await? == Commit::Done { Taken::Away } else { Taken::Changed })
+    }
+
+    /// Frees the id and the EUIs in the new application, if they are kept free for this move, which began at this time,
+    /// if that is known.
+    async fn free_place(&self, moving: &Move, at: Option<Timestamp>) -> Result<(), Error> {
+        let (app_id, dev_id) = &moving.to;
+        let [entry] = self.store.get_array(&[store_keys::arriving(app_id, dev_id)?]).await?;
+        let (Some(arriving), Some(entry)) = (Arriving::read(entry.as_ref())?, entry) else { return Ok(()) };
+        if arriving.is_there || !arriving.is_of(&moving.from, at.unwrap_or(arriving.at)) {
+            return Ok(());
+        }
+        let batch = Batch::new().expect(entry.key.clone(), entry.version).delete(entry.key);
+        let batch = self.without_claim(batch, moving, &arriving).await?;
+        // After a conflict, the device has come, or somebody else has freed the place.
+        _ = self.store.commit(batch).await?;
+        Ok(())
+    }
+
+    /// Adds to a batch that frees a place that the EUIs are free, too. Another move of the device may claim them.
+    async fn without_claim(&self, batch: Batch, moving: &Move, arriving: &Arriving) -> Result<Batch, Error> {
+        let Some(euis) = arriving.euis else { return Ok(batch) };
+        let [claim] = self.store.get_array(&[store_keys::claiming(&moving.to.0, euis)?]).await?;
+        let claim = claim.filter(|claim| *claim.value == *moving.claim(arriving.at).as_bytes());
+        Ok(match claim {
+            Some(claim) => batch.expect(claim.key.clone(), claim.version).delete(claim.key),
+            None => batch,
+        })
     }
 
     /// Ends the move of a device that has arrived; none if others interfered.
@@ -249,7 +274,7 @@ impl Devices {
     /// Succeeds unless the device that came under an id is still known to leave its old application; [`Error::Moving`]
     /// if it is. Until then, the record of its arrival stays.
     pub(super) async fn check_ended(&self, to: &(AppId, DevId), arriving: Option<&Arriving>) -> Result<(), Error> {
-        let Some(Arriving { from, at, is_there: true }) = arriving else { return Ok(()) };
+        let Some(Arriving { from, at, is_there: true, .. }) = arriving else { return Ok(()) };
         let left = self.left(&Move { from: from.clone(), to: to.clone() }).await?;
         match left.is_some_and(|left| left.leaving.at == *at) {
             true => Err(in_flight::error(&to.0, &to.1)),
@@ -290,20 +315,10 @@ impl Devices {
         Ok(())
     }
 
-    /// Frees the id in the new application at once, if nothing came. After a failure, it is free by itself later, as
-    /// are the EUIs.
+    /// Frees the id and the EUIs in the new application at once, if nothing came. After a failure, they are free by
+    /// themselves later.
     pub(super) async fn give_place_up(&self, moving: &Move, at: Timestamp) {
-        let given_up = async {
-            let (app_id, dev_id) = &moving.to;
-            let [entry] = self.store.get_array(&[store_keys::arriving(app_id, dev_id)?]).await?;
-            let place = Arriving { from: moving.from.clone(), at, is_there: false };
-            let is_kept_free = Arriving::read(entry.as_ref())? == Some(place);
-            match entry.filter(|_| is_kept_free) {
-                Some(entry) => self.forget(entry).await,
-                None => Ok(()),
-            }
-        };
-        if let Err(error) = given_up.await {
+        if let Err(error) = self.free_place(moving, Some(at)).await {
             tracing::warn!(error = %ErrorChain(&error), "cannot give up the place of a device that does not move");
         }
     }
@@ -321,7 +336,7 @@ impl Devices {
         let holder: AppId = String::from_utf8_lossy(&holder.value).parse()?;
         let keys = [store_keys::eui(&holder, euis)?, store_keys::claiming(&holder, euis)?];
         let [named, claiming] = self.store.get_array(&keys).await?;
-        if claiming.is_some_and(|claiming| *claiming.value == *MOVING.as_bytes()) {
+        if claiming.as_ref().is_some_and(in_flight::is_moving) {
             return Err(in_flight::error(app_id, dev_id));
         }
         let Some(named) = named.filter(|_| holder != *app_id) else { return Ok(None) };
