@@ -24,8 +24,14 @@ const BROKEN_PIPE: u8 = 141;
 
 /// Rows of a file that cannot be used, which have been reported.
 #[derive(Debug, thiserror::Error)]
-#[error("{} {} cannot be used, so nothing was changed", .0, if *.0 == 1 { "row" } else { "rows" })]
-pub(crate) struct BadRows(pub(crate) usize);
+pub(crate) enum BadRows {
+    /// They were found before anything was done.
+    #[error("{} cannot be used, so nothing was changed", rows(*.0))]
+    Found(usize),
+    /// A service refused them.
+    #[error("{} cannot be used; all others are imported", rows(*.0))]
+    Refused(usize),
+}
 
 /// Nobody is logged in to the server, or the login has ended.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +67,10 @@ impl Kinded for CommandError {
     fn kind(&self) -> Kind {
         self.kind
     }
+}
+
+fn rows(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "row" } else { "rows" })
 }
 
 /// The text of an error, without control characters; `None` when the reader of our output is gone.

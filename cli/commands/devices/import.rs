@@ -1,14 +1,14 @@
 //! `airlock devices import`: registers and updates the devices of a file, after all of them were checked.
 
-use std::path::PathBuf;
+use std::{collections::HashSet, path::PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use api::rest::handler::Device;
 use clap::Args;
 use client::handler::HandlerClient;
-use device_file::{Allowed, BadRow, Plan, Planned, Step, plan};
+use device_file::{Allowed, BadField, BadRow, Plan, Planned, Step, plan};
 use futures::{StreamExt, stream};
-use types::{AppEui, AppId, Kind, Kinded};
+use types::{AppEui, AppId, DevId, IdError, Kind, Kinded};
 
 use super::{
     all,
@@ -47,16 +47,25 @@ pub(super) async fn run(
     let rows = read(&import.file, import.format)?;
     let registered = all(handler, &app_id).await?;
     let allowed = if import.is_override { Allowed::All } else { Allowed::NoIdentity("use --override") };
-    let plan = plan(rows, registered, (&app_id, app_eui), allowed);
+    let mut plan = plan(rows, registered, (&app_id, app_eui), allowed);
     if !plan.bad.is_empty() {
-        return refuse(&network.output, plan.bad);
+        let count = plan.bad.len();
+        list_bad(&network.output, plan.bad)?;
+        return Err(BadRows::Found(count).into());
     }
     if import.dry_run {
         let outcomes = plan.planned.iter().map(outcome);
         network.output.table(Table::new(COLUMNS, outcomes), "The file has no devices")?;
         return summary(&network.output, &plan, "Nothing was changed. These would be");
     }
-    write(network, handler, (&app_id, &plan)).await?;
+    let refused = write(network, handler, (&app_id, &plan)).await?;
+    if !refused.is_empty() {
+        let numbers: HashSet<usize> = refused.iter().map(|bad| bad.number).collect();
+        plan.planned.retain(|planned| !numbers.contains(&planned.number));
+        list_bad(&network.output, refused)?;
+        summary(&network.output, &plan, "Devices")?;
+        return Err(BadRows::Refused(numbers.len()).into());
+    }
     if !network.output.is_table() {
         let outcomes = plan.planned.iter().map(outcome);
         network.output.table(Table::new(COLUMNS, outcomes), "The file has no devices")?;
@@ -71,30 +80,38 @@ fn outcome(planned: &Planned) -> [Cell; 3] {
     [number, planned.device.dev_id.as_str().into(), planned.step.name().into()]
 }
 
-fn refuse(output: &Output, bad: Vec<BadRow>) -> anyhow::Result<()> {
-    let count = bad.len();
+fn list_bad(output: &Output, bad: Vec<BadRow>) -> anyhow::Result<()> {
     let row =
         |bad: BadRow| [Cell::new(bad.number.to_string(), bad.number), bad.field.name.into(), bad.field.reason.into()];
     let columns = [("row", "Row"), ("field", "Field"), ("reason", "Reason")];
-    output.table(Table::new(columns, bad.into_iter().map(row)), "")?;
-    Err(BadRows(count).into())
+    output.table(Table::new(columns, bad.into_iter().map(row)), "")
 }
 
-/// Sets the devices that differ, some at the same time. After the first failure no further one is begun.
-async fn write(network: &Network, handler: &HandlerClient, (app_id, plan): (&AppId, &Plan)) -> anyhow::Result<()> {
+/// Sets the devices that differ, some at the same time, and returns the rows that were refused. After the first failure
+/// of another kind no further one is begun.
+async fn write(
+    network: &Network,
+    handler: &HandlerClient,
+    (app_id, plan): (&AppId, &Plan),
+) -> anyhow::Result<Vec<BadRow>> {
     let different = plan.planned.iter().filter(|planned| planned.step != Step::Unchanged);
     let calls = different.map(|planned| async move { (planned, set(handler, app_id, planned).await) });
     let mut calls = stream::iter(calls).buffer_unordered(CALLS_MAX);
-    let (mut done, mut failed) = (0_usize, None);
+    let (mut done, mut failed, mut refused) = (0_usize, None, Vec::new());
     while failed.is_none() {
         match calls.next().await {
             Some((_, Ok(()))) => done += 1,
-            Some((planned, Err(error))) => failed = Some((planned, error)),
-            None => return Ok(()),
+            Some((planned, Err(NotSet::Row(field)))) => refused.push(BadRow { number: planned.number, field }),
+            Some((planned, Err(NotSet::All(error)))) => failed = Some((planned, error)),
+            None => break,
         }
     }
     drop(calls);
-    let Some((planned, error)) = failed else { return Ok(()) };
+    refused.sort_by_key(|bad| bad.number);
+    let Some((planned, error)) = failed else { return Ok(refused) };
+    if !refused.is_empty() {
+        list_bad(&network.output, refused)?;
+    }
     network.output.message(format_args!("Set {done} devices before an error; import again to go on after them"))?;
     if is_exhausted(&error) {
         bail!("the handler takes no more calls for now: import again later, it goes on after what is done ({error})");
@@ -106,13 +123,38 @@ fn is_exhausted(error: &anyhow::Error) -> bool {
     error.downcast_ref::<client::Error>().is_some_and(|error| error.kind() == Kind::Exhausted)
 }
 
+/// Reasons why a device was not set.
+enum NotSet {
+    /// It is about this row.
+    Row(BadField),
+    /// The same would become of the others.
+    All(anyhow::Error),
+}
+
+impl From<client::Error> for NotSet {
+    fn from(error: client::Error) -> Self {
+        match error.kind() {
+            // The plan has found those that are in this application.
+            Kind::AlreadyExists => Self::Row(BadField {
+                name: "dev_eui",
+                reason: format!("{error}: if it is in another application, move it from there, or delete it there"),
+            }),
+            Kind::Invalid | Kind::Conflict | Kind::TooLarge => {
+                Self::Row(BadField { name: "", reason: error.to_string() })
+            }
+            _ => Self::All(error.into()),
+        }
+    }
+}
+
 /// A registered device is read just before: its list lacks the frames that it has counted.
-async fn set(handler: &HandlerClient, app_id: &AppId, planned: &Planned) -> anyhow::Result<()> {
+async fn set(handler: &HandlerClient, app_id: &AppId, planned: &Planned) -> Result<(), NotSet> {
     let device = match planned.step {
         Step::Updated => {
-            let stored = handler.get_device(app_id, &planned.device.dev_id.parse()?).await?;
-            let renewed = planned.renew(Device::try_from(stored)?);
-            renewed.map_err(|field| anyhow!("{}: {}", field.name, field.reason))?
+            let dev_id: DevId = planned.device.dev_id.parse().map_err(|error: IdError| NotSet::All(error.into()))?;
+            let stored = handler.get_device(app_id, &dev_id).await?;
+            let stored = Device::try_from(stored).map_err(|error| NotSet::All(error.into()))?;
+            planned.renew(stored).map_err(NotSet::Row)?
         }
         Step::Created | Step::Unchanged => planned.device.clone(),
     };

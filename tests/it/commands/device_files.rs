@@ -269,6 +269,31 @@ async fn bad_rows_are_reported_together_and_nothing_is_written() {
     line.network.stack.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_whose_euis_another_application_has_do_not_stop_the_others() {
+    let line = CommandLine::start().await;
+    line.typed(&["devices", "register", "dev-1", "0102030405060708", APP_KEY]);
+    let app_eui = line.app_eui();
+    line.typed(&["applications", "add", "other", "Other"]);
+    line.typed(&["applications", "register"]);
+    let rows: String = (1..=20).map(|number| format!("new-{number:02},00000000000000{number:02},\n")).collect();
+    line.write("rows.csv", &format!("dev_id,dev_eui,app_eui\nfirst,0102030405060708,{app_eui}\n{rows}"));
+    for counts in ["20 created, 0 updated, 0 unchanged", "0 created, 0 updated, 20 unchanged"] {
+        let output = line.network.type_command(&["devices", "import", "rows.csv", "-o", "json"], "");
+        let said = complaint(&output);
+        assert!(said.contains(counts) && said.contains("1 row cannot be used; all others are imported"), "{said}");
+        assert_eq!(output.status.code(), Some(2));
+        let refused: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&refused[0]["row"], &refused[0]["field"]), (&json!(2), &json!("dev_eui")), "{refused}");
+        assert!(refused[0]["reason"].as_str().unwrap().contains("move it from there"), "{refused}");
+        assert_eq!(
+            (refused.as_array().unwrap().len(), line.typed(&["devices", "list", "-q"]).lines().count()),
+            (1, 20)
+        );
+    }
+    line.network.stack.stop().await;
+}
+
 impl CommandLine {
     fn app_eui(&self) -> String {
         let info: Value = serde_json::from_str(&self.typed(&["applications", "info", "-o", "json"])).unwrap();
