@@ -53,8 +53,9 @@ pub(crate) async fn run(
         Devices::Export(export) => export::run(network, &handler, &app_id, export).await,
         Devices::List => list(network, &handler, &app_id).await,
         Devices::Info { dev_id, format } => {
-            let device = read(&handler, &app_id, &dev_id).await?;
-            network.output.record(get::record(device, format, &network.output))
+            let (device, mut lorawan) = read(&handler, &app_id, &dev_id).await?;
+            lorawan.last_seen = get::last_seen(&handler, (&app_id, &dev_id), lorawan.last_seen).await;
+            network.output.record(get::record((device, lorawan), format, &network.output))
         }
         Devices::Personalize { dev_id, nwk_s_key, app_s_key } => {
             personalize::run(network, &handler, (&app_id, &dev_id), (nwk_s_key, app_s_key)).await

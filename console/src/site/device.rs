@@ -69,8 +69,9 @@ pub(super) async fn page(request: &InApplication, form: DownlinkForm) -> Result<
     let (rows, queue) = tokio::join!(rows(request, &handler, &dev_id), queue(request, &handler, &dev_id));
     let ((rows, messages_problem), (queue, queue_problem)) = (partly(rows)?, partly(queue)?);
     let newest = rows.iter().flatten().find(|row| row.kind == "up").map(|row| row.time);
-    // Devices without frame counters, such as simulated ones, are seen in history only.
-    let device = Facts { last_seen: device.last_seen.or(newest), ..device };
+    // Simulated uplinks and those of bridges are seen in history only.
+    let last_seen = device.last_seen.into_iter().chain(newest).max_by_key(|time| time.0);
+    let device = Facts { last_seen, ..device };
     let status = if form.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let page = Page::new(Show {
         frame: request.frame.clone(),

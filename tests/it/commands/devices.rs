@@ -103,7 +103,9 @@ async fn simulating_an_uplink_shows_its_fields_or_the_failure() {
     let decoder = "function Decoder(bytes, port) {\n  console.log('port', port);\n  if (!bytes[0]) throw 'empty';\n  \
                    return {n: bytes[0]};\n}";
     line.run_with_input(&["applications", "pf", "set", "decoder", "--skip-test"], decoder);
+    assert_eq!(line.device("dev-1", "Last Seen"), "never");
     let said = line.typed(&["devices", "simulate", "dev-1", "07", "--port", "3"]);
+    assert_ne!(line.device("dev-1", "Last Seen"), "never");
     for shown in ["uplink of dev-1 sent", "Decoder: \"port\" 3", "Fields: {\"n\":7}", "The message is valid", " fuel, "]
     {
         assert!(said.contains(shown), "{shown}: {said}");

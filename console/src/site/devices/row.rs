@@ -62,13 +62,13 @@ pub(super) async fn rows(request: &InApplication, handler: &HandlerClient, devic
 }
 
 impl Row {
-    /// Adds what the newest uplinks of the device say, the newest first. Devices without frame counters, such as
-    /// simulated ones, are seen only there; if these uplinks could not be read, nobody knows when.
+    /// Adds what the newest uplinks of the device say, the newest first. Simulated uplinks and those of
+    /// bridges are seen only there; if these uplinks could not be read, nobody knows when.
     fn completed(self, uplinks: &[&Record], is_read: bool) -> Self {
         let newest = uplinks.first().map(|record| Time(record.time));
         Self {
             is_known: self.is_known && (is_read || self.last_seen.is_some()),
-            last_seen: self.last_seen.or(newest),
+            last_seen: self.last_seen.into_iter().chain(newest).max_by_key(|time| time.0),
             battery: uplinks.iter().find_map(|record| battery(&record.fields)),
             missing: Missing::among(uplinks.iter().filter(|record| !record.is_retry).map(|record| record.counter)),
             ..self

@@ -158,7 +158,7 @@ pub struct LorawanDevice {
     /// Activation constraints, separated by commas: otaa, abp, world, local, private, testing.
     #[serde(alias = "activationConstraints", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub activation_constraints: String,
-    /// When the device was last seen, in nanoseconds since 1970, as a string.
+    /// The last join, or frame of a network broker, in nanoseconds since 1970, as a string. History has other uplinks.
     #[serde(alias = "lastSeen", skip_serializing_if = "is_default", with = "text_number")]
     #[schemars(with = "String")]
     pub last_seen: i64,
