@@ -5,8 +5,10 @@
 //! device or history says; otherwise the device is silent.
 
 mod clock;
+mod due;
 mod environment;
 mod history;
+mod step;
 mod turn;
 mod verdict;
 mod watch;

@@ -2,7 +2,7 @@
 
 use std::{slice, sync::Arc};
 
-use futures::FutureExt;
+use futures::{FutureExt, future::join_all};
 use store::{Key, Store, Tag};
 use testing::{FailingStore, ManualClock, RecordingStore};
 use tokio::task::yield_now;
@@ -68,4 +68,29 @@ async fn history_that_does_not_go_back_says_nothing() {
     let mut second = place.handler(Kind::Alone).await;
     assert!(second.look_after(HOUR - 2 * MINUTE).await.is_empty(), "it was heard, and history was off");
     assert_eq!(second.look_after(MINUTE).await, ["dev"]);
+}
+
+#[tokio::test]
+async fn devices_are_found_in_history_with_and_without_many_uplinks_of_others() {
+    let quiet = ["dev", "dev-1", "dev-2", "dev-3", "dev-4", "dev-5"];
+    // With more than are read at once.
+    for others in [0, 16] {
+        let place = Place::with_time().await;
+        let first = place.handler(Kind::Alone).await;
+        place.put("busy", "off").await;
+        for dev_id in &quiet[1..] {
+            place.put(dev_id, "").await;
+        }
+        first.clock.advance(MINUTE);
+        for dev_id in quiet {
+            first.hear(dev_id).await;
+        }
+        for _ in 0..others {
+            join_all((0..64).map(|_| first.hear("busy"))).await;
+        }
+        drop(first);
+        let mut second = place.handler(Kind::Alone).await;
+        assert!(second.look_after(HOUR - 2 * MINUTE).await.is_empty(), "{others}");
+        assert_eq!(second.look_after(MINUTE).await, quiet, "{others}");
+    }
 }

@@ -1,0 +1,186 @@
+//! Alarms that are due: they are set again for devices that were heard in the meantime, and the others are silent.
+
+use futures::future::join_all;
+use server::status::ErrorChain;
+use store::{Batch, Key};
+use types::{DevId, SilentAfter, SilentEvent, Timestamp};
+
+use super::{
+    environment::Watcher,
+    history::heard_after,
+    step::Step,
+    turn::{DEVICES, GRACE, Turn},
+    verdict::{Verdict, judge},
+};
+use crate::{
+    Error,
+    output::{Event, Message},
+    registry::{alarm::Alarm, application::store_keys, device::ListenedDevice},
+    status::metrics,
+};
+
+/// Result of a look at alarms that are due.
+pub(super) struct Looked {
+    /// Number of events.
+    pub(super) events: usize,
+    /// True if more alarms are due.
+    pub(super) has_more: bool,
+}
+
+/// A device that this process has not heard since its alarm was set.
+struct Unheard {
+    found: ListenedDevice,
+    after: SilentAfter,
+}
+
+impl Watcher {
+    /// Looks at some alarms that are due.
+    pub(super) async fn look_at_due(&self, turn: &mut Turn) -> Result<Looked, Error> {
+        let (app_id, now) = (turn.listened.app_id.clone(), self.clock.now());
+        if turn.is_refused() {
+            // The handler that reports deals with those before.
+            let recent = store_keys::due_alarms_from(&app_id, now.minus(2 * GRACE))?;
+            turn.last = turn.last.take().max(Some(recent));
+        }
+        let alarms = self.due(turn, now).await?;
+        let (Some((_, oldest, _)), Some((last, ..))) = (alarms.first(), alarms.last()) else {
+            return Ok(Looked { events: 0, has_more: false });
+        };
+        // Before they are read: what another handler has just reported must not be reported again.
+        self.may_report(turn, *oldest, now).await?;
+        turn.last = Some(last.clone());
+        let has_more = alarms.len() == DEVICES;
+        let dev_ids = alarms.iter().map(|(.., dev_id)| dev_id.clone()).collect();
+        let found = self.with.devices.listened(&app_id, dev_ids).await?;
+        let (mut steps, mut unheard) = (Vec::new(), Vec::new());
+        for ((place, time, _), found) in alarms.into_iter().zip(found) {
+            match self.judge_due(turn, &found, &place, now)? {
+                None => steps.push(Step::stale(place, found)),
+                Some(Verdict::Due(after)) => {
+                    // Otherwise, nobody needs to know more.
+                    if self.may_report(turn, time, now).await? {
+                        unheard.push(Unheard { found, after });
+                    }
+                }
+                Some(verdict) => steps.extend(Step::of(verdict, found)),
+            }
+        }
+        let (known, silent) = self.ask_history(turn, unheard, now).await;
+        steps.extend(known);
+        self.commit(turn, steps).await?;
+        Ok(Looked { events: self.report(turn, silent).await?, has_more })
+    }
+
+    /// The places of the next alarms that are due, with their times and devices.
+    async fn due(&self, turn: &Turn, now: Timestamp) -> Result<Vec<(Key, Timestamp, DevId)>, Error> {
+        let prefix = store_keys::due_alarms(&turn.listened.app_id)?;
+        let mut due: Vec<(Key, Timestamp, DevId)> = Vec::new();
+        // Mostly nothing is due, and reading one place says so.
+        for limit in [1, DEVICES - 1] {
+            let last = due.last().map(|(place, ..)| place).or(turn.last.as_ref());
+            let places = self.with.store.list(&prefix, last, limit).await?;
+            for place in places {
+                let (time, dev_id) = store_keys::due_alarm_of(&place.key)?;
+                if time > now {
+                    return Ok(due);
+                }
+                due.push((place.key, time, dev_id));
+            }
+            if due.is_empty() {
+                break;
+            }
+        }
+        Ok(due)
+    }
+
+    /// Judges the device of an alarm that is due, as far as this process knows; none if the alarm is at another place
+    /// by now, or the device is gone.
+    fn judge_due(
+        &self,
+        turn: &Turn,
+        found: &ListenedDevice,
+        place: &Key,
+        now: Timestamp,
+    ) -> Result<Option<Verdict>, Error> {
+        let ids = (&turn.listened.app_id, &found.dev_id);
+        let (Some(device), Some(alarm)) = (&found.device, &found.alarm) else { return Ok(None) };
+        if alarm.place(ids)?.as_ref() != Some(place) {
+            return Ok(None);
+        }
+        let (heard, _) = self.with.heard.last(ids.0, ids.1);
+        Ok(Some(judge(device, Some(alarm), turn.after, heard, now)))
+    }
+
+    /// Returns steps for the devices that somebody else has heard, or of which nobody can say, and the silent ones.
+    async fn ask_history(&self, turn: &Turn, unheard: Vec<Unheard>, now: Timestamp) -> (Vec<Step>, Vec<Unheard>) {
+        let app_id = &turn.listened.app_id;
+        let (mut steps, mut silent, mut open) = (Vec::new(), Vec::new(), Vec::new());
+        for device in unheard {
+            let (_, complete_since) = self.with.heard.last(app_id, &device.found.dev_id);
+            match device.found.alarm.clone().filter(|alarm| complete_since > alarm.since) {
+                Some(alarm) => open.push((alarm, complete_since, device)),
+                None => silent.push(device),
+            }
+        }
+        // What history has of the time before a jump has other times.
+        let can_be_asked = |alarm: &Alarm| self.jumped.is_none_or(|jumped| alarm.since >= jumped);
+        let asked = open.iter().filter(|(alarm, ..)| can_be_asked(alarm));
+        let asked: Vec<_> = asked.map(|(alarm, _, device)| (device.found.dev_id.clone(), alarm.since)).collect();
+        let known = heard_after(self.with.history.as_deref(), app_id, &asked, now).await;
+        for (alarm, complete_since, device) in open {
+            // If nobody can say, the time is counted from where this process can.
+            let counted = complete_since.plus(device.after.duration());
+            let set = match known.get(&device.found.dev_id) {
+                Some(Some(heard)) => Some(Alarm::heard(*heard, device.after)),
+                None if counted > now => Some(alarm.due_at(counted)),
+                Some(None) | None => None,
+            };
+            match set {
+                Some(alarm) => steps.extend(Step::of(Verdict::Set(alarm), device.found)),
+                None => silent.push(device),
+            }
+        }
+        (steps, silent)
+    }
+
+    /// Publishes an event for each of these devices, and then notes that. If the process is killed in between, the
+    /// events are published again. Returns their number.
+    async fn report(&self, turn: &Turn, silent: Vec<Unheard>) -> Result<usize, Error> {
+        let events = silent.len();
+        let receipts = join_all(silent.into_iter().map(|silent| async move {
+            let published = self.with.output.publish(self.message(turn, &silent)).wait().await;
+            (silent, published)
+        }));
+        let (mut steps, mut reported) = (Vec::new(), 0);
+        for (Unheard { found, after }, published) in receipts.await {
+            match published {
+                Ok(()) => {
+                    reported += 1;
+                    steps.extend(Step::reported(found));
+                }
+                Err(error) => {
+                    let (app_id, dev_id, error) = (&turn.listened.app_id, &found.dev_id, ErrorChain(&error));
+                    tracing::warn!(%app_id, %dev_id, %error, "cannot publish that a device is silent: trying again");
+                    steps.extend(Step::retried(found, after, self.clock.now()));
+                }
+            }
+        }
+        metrics::silent(reported);
+        // Where that conflicts, the device was heard in the meantime.
+        self.commit_steps(turn, steps, &Batch::new()).await?;
+        Ok(events)
+    }
+
+    fn message(&self, turn: &Turn, Unheard { found, after }: &Unheard) -> Message {
+        let (app_id, dev_id) = (turn.listened.app_id.clone(), found.dev_id.clone());
+        let event = SilentEvent {
+            app_id: app_id.clone(),
+            dev_id: dev_id.clone(),
+            hardware_serial: found.device.as_ref().map(|device| device.lorawan.dev_eui).unwrap_or_default(),
+            last_seen: found.alarm.as_ref().and_then(|alarm| alarm.last_seen),
+            silent_after_s: *after,
+            time: self.clock.now(),
+        };
+        Message { app_id, dev_id, event: Event::Silent(Box::new(event)) }
+    }
+}

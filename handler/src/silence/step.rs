@@ -1,0 +1,78 @@
+//! A change of the alarm of a device.
+
+use std::time::Duration;
+
+use store::{Batch, Entry, Key};
+use types::{AppId, DevId, SilentAfter, Timestamp};
+
+use super::verdict::Verdict;
+use crate::{
+    Error,
+    registry::{alarm::Alarm, application::store_keys, device::ListenedDevice},
+};
+
+/// Time until an event that could not be published is published again. It is twice as long each time.
+const RETRY_MIN: Duration = Duration::from_secs(60);
+const RETRY_MAX: Duration = Duration::from_secs(900);
+
+/// A change of an alarm.
+pub(super) struct Step {
+    dev_id: DevId,
+    before: Option<(Alarm, Entry)>,
+    /// None if it is deleted.
+    after: Option<Alarm>,
+    /// A place in the order of time that no alarm has any more.
+    stale: Option<Key>,
+}
+
+impl Step {
+    /// None if nothing is to change.
+    pub(super) fn of(verdict: Verdict, found: ListenedDevice) -> Option<Self> {
+        let after = match verdict {
+            Verdict::Keep | Verdict::Due(_) => return None,
+            Verdict::Set(alarm) => Some(alarm),
+            Verdict::Delete => None,
+        };
+        let ListenedDevice { dev_id, alarm, entry, .. } = found;
+        Some(Self { dev_id, before: alarm.zip(entry), after, stale: None })
+    }
+
+    /// Notes that a silence was reported.
+    pub(super) fn reported(found: ListenedDevice) -> Option<Self> {
+        let alarm = found.alarm.clone()?.reported();
+        Self::of(Verdict::Set(alarm), found)
+    }
+
+    /// Has a silence reported again later: outputs that have taken the event get it with each attempt.
+    pub(super) fn retried(found: ListenedDevice, after: SilentAfter, now: Timestamp) -> Option<Self> {
+        let alarm = found.alarm.clone()?;
+        let overdue = now.since(alarm.since.plus(after.duration()));
+        let due = now.plus(overdue.clamp(RETRY_MIN, RETRY_MAX));
+        Self::of(Verdict::Set(alarm.due_at(due)), found)
+    }
+
+    /// Deletes a place that no alarm has, and the alarm of a device that is gone.
+    pub(super) fn stale(place: Key, found: ListenedDevice) -> Self {
+        let ListenedDevice { dev_id, device, alarm, entry } = found;
+        let before = alarm.zip(entry);
+        let after = if device.is_some() { before.as_ref().map(|(alarm, _)| alarm.clone()) } else { None };
+        Self { dev_id, before, after, stale: Some(place) }
+    }
+
+    /// Adds it to a batch of its application, if the alarm is still as it was.
+    pub(super) fn add_to(&self, batch: Batch, app_id: &AppId) -> Result<Batch, Error> {
+        let ids = (app_id, &self.dev_id);
+        let (before, entry) = self.before.as_ref().map(|(alarm, entry)| (alarm, entry)).unzip();
+        let mut batch = batch.expect_entry(&store_keys::alarm(ids.0, ids.1)?, entry);
+        if let Some(stale) = &self.stale {
+            batch = batch.delete(stale.clone());
+        }
+        match (&self.after, before) {
+            // Its version stays: the same look may report the device.
+            (Some(after), Some(before)) if after == before => Ok(batch),
+            (Some(after), before) => after.put(batch, ids, before),
+            (None, Some(before)) => before.delete(batch, ids),
+            (None, None) => Ok(batch),
+        }
+    }
+}
