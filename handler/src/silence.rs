@@ -2,12 +2,14 @@
 //!
 //! Each device has an alarm in the store (`registry/alarm.rs`). An uplink is only noted in memory (`uplink/heard.rs`).
 //! Once an alarm is due, it is set again if the device was heard in the meantime, as this process, the record of the
-//! device or history says; otherwise the device is silent.
+//! device or history says; otherwise the device is silent. Applications in which nothing is due and nothing was noted are
+//! not looked at (`schedule.rs`).
 
 mod clock;
 mod due;
 mod environment;
 mod history;
+mod schedule;
 mod step;
 mod turn;
 mod verdict;

@@ -23,7 +23,6 @@ use runtime::Priority;
 use server::usage::Usage;
 use types::{ErrorEvent, Kinded};
 
-pub(crate) use self::group::Group;
 pub use self::{
     frame::Frame,
     heard::Heard,
@@ -31,6 +30,7 @@ pub use self::{
     runs::{ApplicationRuns, LastFailure, RunFailure, RunSums, Runs, WorstRuns},
     trials::Trials,
 };
+pub(crate) use self::{group::Group, heard::ChangedDevices};
 use self::{
     message::message,
     record::{Correction, outcome, record, version_that_ran},

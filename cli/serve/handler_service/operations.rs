@@ -107,7 +107,7 @@ fn uplinks(
         shows_version: context.settings.output.functions_version,
         trials: Default::default(),
         runs: Arc::new(Runs::new(context.clock.clone()).with_owners(context.owners.clone())),
-        heard: Arc::new(Heard::new(context.clock.clone())),
+        heard: Arc::new(Heard::new(context.clock.clone()).with_owners(context.owners.clone())),
     }
 }
 

@@ -19,12 +19,23 @@ use crate::{
     status::metrics,
 };
 
+/// Alarms in the order of time.
+#[derive(Default)]
+struct Due {
+    /// The next ones that are due, with their places, times and devices.
+    alarms: Vec<(Key, Timestamp, DevId)>,
+    /// When the one after them is due, if it was read.
+    next: Option<Timestamp>,
+}
+
 /// Result of a look at alarms that are due.
 pub(super) struct Looked {
     /// Number of events.
     pub(super) events: usize,
     /// True if more alarms are due.
     pub(super) has_more: bool,
+    /// When the next alarm is due; none if there is none.
+    pub(super) next: Option<Timestamp>,
 }
 
 /// A device that this process has not heard since its alarm was set.
@@ -42,9 +53,11 @@ impl Watcher {
             let recent = store_keys::due_alarms_from(&app_id, now.minus(2 * GRACE))?;
             turn.last = turn.last.take().max(Some(recent));
         }
-        let alarms = self.due(turn, now).await?;
+        let Due { alarms, next } = self.due(turn, now).await?;
         let (Some((_, oldest, _)), Some((last, ..))) = (alarms.first(), alarms.last()) else {
-            return Ok(Looked { events: 0, has_more: false });
+            // What this pass has looked at before may still be due.
+            let next = if turn.last.is_some() { Some(now) } else { next };
+            return Ok(Looked { events: 0, has_more: false, next });
         };
         // Before they are read: what another handler has just reported must not be reported again.
         self.may_report(turn, *oldest, now).await?;
@@ -68,25 +81,25 @@ impl Watcher {
         let (known, silent) = self.ask_history(turn, unheard, now).await;
         steps.extend(known);
         self.commit(turn, steps).await?;
-        Ok(Looked { events: self.report(turn, silent).await?, has_more })
+        Ok(Looked { events: self.report(turn, silent).await?, has_more, next: Some(now) })
     }
 
-    /// The places of the next alarms that are due, with their times and devices.
-    async fn due(&self, turn: &Turn, now: Timestamp) -> Result<Vec<(Key, Timestamp, DevId)>, Error> {
+    /// The next alarms that are due.
+    async fn due(&self, turn: &Turn, now: Timestamp) -> Result<Due, Error> {
         let prefix = store_keys::due_alarms(&turn.listened.app_id)?;
-        let mut due: Vec<(Key, Timestamp, DevId)> = Vec::new();
+        let mut due = Due::default();
         // Mostly nothing is due, and reading one place says so.
         for limit in [1, DEVICES - 1] {
-            let last = due.last().map(|(place, ..)| place).or(turn.last.as_ref());
+            let last = due.alarms.last().map(|(place, ..)| place).or(turn.last.as_ref());
             let places = self.with.store.list(&prefix, last, limit).await?;
             for place in places {
                 let (time, dev_id) = store_keys::due_alarm_of(&place.key)?;
                 if time > now {
-                    return Ok(due);
+                    return Ok(Due { next: Some(time), ..due });
                 }
-                due.push((place.key, time, dev_id));
+                due.alarms.push((place.key, time, dev_id));
             }
-            if due.is_empty() {
+            if due.alarms.is_empty() {
                 break;
             }
         }

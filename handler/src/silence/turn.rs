@@ -9,7 +9,7 @@ use super::{environment::Watcher, step::Step, verdict::judge};
 use crate::{
     Error,
     registry::{application::Listened, device::ListenedDevice},
-    uplink::recorded::one_at_a_time::Running,
+    uplink::{ChangedDevices, recorded::one_at_a_time::Running},
 };
 
 /// Number of devices of a turn, of each kind. A commit changes up to four records for each.
@@ -32,6 +32,8 @@ pub(super) struct Turn {
     /// The last device whose alarm was set by the time of the application; none before the first.
     last_set: Option<DevId>,
     is_set: bool,
+    /// The same of a walk over all devices, because too many of them were heard or set; none before the first.
+    last_walked: Option<DevId>,
 }
 
 /// Right to report silences of an application, which one handler has at a time.
@@ -48,6 +50,8 @@ pub(super) struct Taken {
     pub(super) events: usize,
     /// True if the application has more to do now.
     pub(super) has_more: bool,
+    /// When there is something to do again, as far as is known; none if there is no alarm.
+    pub(super) next: Option<Timestamp>,
 }
 
 impl Turn {
@@ -55,7 +59,7 @@ impl Turn {
     pub(super) fn new(listened: Listened, last_set: Option<DevId>) -> Option<Self> {
         let (summary, after) = (listened.summary.clone()?, listened.after?);
         let is_set = !listened.is_outdated();
-        Some(Self { listened, summary, after, last: None, lease: Lease::NotAsked, last_set, is_set })
+        Some(Self { listened, summary, after, last: None, lease: Lease::NotAsked, last_set, is_set, last_walked: None })
     }
 
     /// The last device whose alarm is set by the time of the application, while others follow.
@@ -74,16 +78,42 @@ impl Watcher {
     /// that are due.
     pub(super) async fn take_turn(&self, turn: &mut Turn) -> Result<Taken, Error> {
         let app_id = turn.listened.app_id.clone();
-        let changed = self.with.heard.take_changed(&app_id, DEVICES);
-        let settled = self.settle(turn, changed.clone()).await;
-        if !matches!(settled, Ok(true)) {
-            self.with.heard.put_back(&app_id, &changed);
-        }
-        let is_settled = settled?;
+        let (is_settled, has_more_changed) = match self.with.heard.take_changed(&app_id, DEVICES) {
+            ChangedDevices::These(dev_ids) => {
+                let settled = self.settle(turn, dev_ids.clone()).await;
+                if !matches!(settled, Ok(true)) {
+                    self.with.heard.put_back(&app_id, &dev_ids);
+                }
+                (settled?, dev_ids.len() == DEVICES)
+            }
+            ChangedDevices::All => self.walk(turn).await?,
+        };
         let sets_more = !turn.is_set && self.set_more(turn).await?;
         let looked = self.look_at_due(turn).await?;
-        let has_more = looked.has_more || sets_more || (is_settled && changed.len() == DEVICES);
-        Ok(Taken { events: looked.events, has_more })
+        let has_more = looked.has_more || sets_more || (is_settled && has_more_changed);
+        let is_open = !is_settled || !turn.is_set || turn.is_refused();
+        let next = if is_open { Some(self.clock.now()) } else { looked.next };
+        Ok(Taken { events: looked.events, has_more, next })
+    }
+
+    /// Sets the alarms of some devices of an application of which all are to be looked at. Returns whether those are set,
+    /// and whether there are more. A pass that ends before has the next one begin anew.
+    async fn walk(&self, turn: &mut Turn) -> Result<(bool, bool), Error> {
+        let app_id = &turn.listened.app_id;
+        if turn.last_walked.is_none() {
+            self.with.heard.begin_all(app_id);
+        }
+        let dev_ids = self.with.devices.ids(app_id, turn.last_walked.as_ref(), DEVICES).await?;
+        let Some(last) = dev_ids.last().cloned() else {
+            self.with.heard.end_all(app_id);
+            turn.last_walked = None;
+            return Ok((true, false));
+        };
+        let is_settled = self.settle(turn, dev_ids).await?;
+        if is_settled {
+            turn.last_walked = Some(last);
+        }
+        Ok((is_settled, true))
     }
 
     /// Sets the alarms of these devices, where they are to change. Returns false if some could not be set now.

@@ -1,20 +1,21 @@
 //! Passes over the applications whose devices are listened to: owners take turns, and so do the applications of each.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     mem,
     time::Duration,
 };
 
 use server::{ledger::Owner, status::ErrorChain};
-use store::{Entry, Version};
+use store::Entry;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use types::{AppId, DevId, Kind, Kinded};
+use types::{AppId, Kind, Kinded};
 
 use super::{
     clock::WatchedClock,
     environment::{Environment, Watcher},
+    schedule::{Look, Schedule},
     turn::{Taken, Turn},
 };
 use crate::{
@@ -39,8 +40,7 @@ pub struct SilenceWatch {
     last_owner: Option<Owner>,
     /// The application of each owner that had its last turn.
     last_applications: BTreeMap<Owner, AppId>,
-    /// Until which device the alarms of an application are set by its time, which was set with this version of its name.
-    unfinished: HashMap<AppId, (Version, DevId)>,
+    schedule: Schedule,
 }
 
 impl SilenceWatch {
@@ -48,7 +48,7 @@ impl SilenceWatch {
     pub fn new(environment: Environment) -> Self {
         let clock = WatchedClock::new(environment.clock.clone(), environment.monotonic.clone());
         let watcher = Watcher { with: environment, clock, jumped: None };
-        Self { watcher, last_owner: None, last_applications: BTreeMap::new(), unfinished: HashMap::new() }
+        Self { watcher, last_owner: None, last_applications: BTreeMap::new(), schedule: Schedule::default() }
     }
 
     /// Looks again and again, until it is to stop.
@@ -60,12 +60,13 @@ impl SilenceWatch {
         }
     }
 
-    /// Looks once at all applications whose devices are listened to.
+    /// Looks once at the applications whose devices are listened to, and in which something is to be done.
     pub async fn pass(&mut self, stop: &CancellationToken) -> Result<(), Error> {
         let looked = self.look_at_all(stop).await;
         if looked.is_err() {
             // As after a start: other handlers could not set alarms, and networks have kept uplinks.
             self.watcher.clock.restart();
+            self.schedule = Schedule::default();
         }
         looked
     }
@@ -113,56 +114,66 @@ impl SilenceWatch {
 
     /// An application that fails has its next turn in the next pass. An error if the store is away.
     async fn take(&mut self, turn: &mut Turn) -> Result<Taken, Error> {
-        let taken = self.watcher.take_turn(turn).await;
-        self.note_unfinished(turn);
-        match taken {
+        let taken = match self.watcher.take_turn(turn).await {
             Err(error) if error.kind() != Kind::Unavailable => {
                 let (app_id, error) = (&turn.listened.app_id, ErrorChain(&error));
                 tracing::warn!(%app_id, %error, "cannot look for silent devices of an application: trying again");
-                Ok(Taken { events: 0, has_more: false })
+                Taken { events: 0, has_more: false, next: Some(self.watcher.clock.now()) }
             }
-            taken => taken,
-        }
+            taken => taken?,
+        };
+        let (version, now) = (turn.listened.name.version, self.watcher.clock.now());
+        let look = match turn.unfinished() {
+            Some(dev_id) => Look::soon(version, now, Some(dev_id.clone())),
+            None if taken.has_more => Look::soon(version, now, None),
+            None => Look::when_due(version, now, taken.next),
+        };
+        self.schedule.note(turn.listened.app_id.clone(), look);
+        Ok(taken)
     }
 
-    fn note_unfinished(&mut self, turn: &Turn) {
-        let (app_id, version) = (&turn.listened.app_id, turn.listened.name.version);
-        match turn.unfinished() {
-            Some(dev_id) => _ = self.unfinished.insert(app_id.clone(), (version, dev_id.clone())),
-            None => _ = self.unfinished.remove(app_id),
-        }
-    }
-
-    /// The applications whose devices are listened to, by owner. What is left of others is deleted.
+    /// The applications whose devices are listened to, and in which something is to be done, by owner. What is left of
+    /// others is deleted.
     async fn applications(&mut self, has_jumped: bool) -> Result<BTreeMap<Owner, VecDeque<Turn>>, Error> {
-        let (applications, known) = (&self.watcher.with.applications, &self.watcher.with.owners);
+        let Environment { applications, owners: known, heard, .. } = &self.watcher.with;
         let mut owners: BTreeMap<Owner, VecDeque<Turn>> = BTreeMap::new();
-        let mut unfinished = mem::take(&mut self.unfinished);
+        let (mut before, now) = (mem::take(&mut self.schedule), self.watcher.clock.now());
+        // Before the names are read: of an application that is named later, all alarms are set.
+        let mut changed = heard.changed_applications();
         let mut last: Option<AppId> = None;
         loop {
             let names = applications.listened(last.as_ref()).await?;
-            let Some(end) = names.last() else { return Ok(owners) };
+            let Some(end) = names.last() else { break };
             last = Some(store_keys::listened_app_of(&end.key)?);
             for name in names {
-                let key = name.key.clone();
-                let listened = match self.watcher.listened(name, has_jumped).await {
-                    Ok(Some(listened)) => listened,
+                let (app_id, version) = (store_keys::listened_app_of(&name.key)?, name.version);
+                let is_changed = changed.remove(&app_id) || has_jumped;
+                let last_set = match before.take(&app_id, version) {
+                    Some(look) if look.is_idle(now) && !is_changed => {
+                        self.schedule.note(app_id, look);
+                        continue;
+                    }
+                    look => look.and_then(|look| look.last_set),
+                };
+                match self.watcher.listened(name, has_jumped).await {
                     Ok(None) => continue,
+                    Ok(Some(listened)) => {
+                        let owner = known.last(&app_id);
+                        owners.entry(owner).or_default().extend(Turn::new(listened, last_set.clone()));
+                    }
                     Err(error) if error.kind() == Kind::Unavailable => return Err(error),
                     Err(error) => {
                         let error = ErrorChain(&error);
-                        tracing::warn!(%key, %error, "cannot look for silent devices of an application: trying again");
-                        continue;
+                        tracing::warn!(%app_id, %error, "cannot look for silent devices in it: trying again");
                     }
-                };
-                let owner = known.last(&listened.app_id);
-                let before = unfinished.remove(&listened.app_id);
-                let before = before.filter(|(version, _)| *version == listened.name.version);
-                let last_set = before.as_ref().map(|(_, dev_id)| dev_id.clone());
-                self.unfinished.extend(before.map(|before| (listened.app_id.clone(), before)));
-                owners.entry(owner).or_default().extend(Turn::new(listened, last_set));
+                }
+                // The pass may end before its turn.
+                self.schedule.note(app_id, Look::soon(version, now, last_set));
             }
         }
+        // Nobody wants to know of the others.
+        changed.iter().for_each(|app_id| heard.forget_application(app_id));
+        Ok(owners)
     }
 }
 

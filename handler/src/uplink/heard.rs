@@ -2,113 +2,92 @@
 //!
 //! It is complete since a time: the start of the process, or when there were too many devices to remember.
 
+mod changed;
+mod times;
+
 use std::{
-    collections::{HashMap, HashSet},
-    hash::{BuildHasher, RandomState},
-    mem,
+    collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use server::ledger::{Owner, Owners};
 use types::{AppId, Clock, DevId, Timestamp};
 
+pub(crate) use self::changed::ChangedDevices;
+use self::{changed::Changed, times::Times};
 use crate::registry::{application::ApplicationSummary, device::Device};
 
-/// Maximum number of devices that are remembered, some 32 bytes each.
-const DEVICES_MAX: usize = 1 << 20;
-/// Maximum number of those of one application.
-const APPLICATION_DEVICES_MAX: usize = DEVICES_MAX / 4;
-/// Maximum number of applications with such devices.
-const APPLICATIONS_MAX: usize = 100_000;
-/// Maximum number of devices of an application whose alarms are to be looked at.
-const CHANGED_MAX: usize = 100_000;
+/// Maximum memory of the times, in bytes: those of 1.6 million devices in large applications, or of 180,000
+/// applications with one device each.
+const TIMES_BYTES_MAX: usize = 64 << 20;
+/// Maximum memory of the devices whose alarms are to be looked at, in bytes: some 290,000 that were heard for the first
+/// time between two looks.
+const CHANGED_BYTES_MAX: usize = 32 << 20;
 
 /// When devices were heard.
 pub struct Heard {
     clock: Arc<dyn Clock>,
-    hasher: RandomState,
+    owners: Option<Arc<Owners>>,
     state: Mutex<State>,
 }
 
 struct State {
-    /// It is complete since then, apart from the applications that say another time.
-    since: Timestamp,
-    applications: HashMap<AppId, HeardDevices>,
-    /// The number of devices of all of them.
-    devices: usize,
-}
-
-/// The devices of an application.
-struct HeardDevices {
-    since: Timestamp,
-    /// By the hash of their ids.
-    last: HashMap<u64, Timestamp>,
-    /// Those whose alarms may be missing or wrong: they were heard for the first time or after long, or were set.
-    changed: HashSet<DevId>,
+    times: Times,
+    changed: Changed,
 }
 
 impl Heard {
     /// Remembers from now on.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let state = State { since: clock.now(), applications: HashMap::new(), devices: 0 };
-        Self { clock, hasher: RandomState::new(), state: Mutex::new(state) }
+        let (times, changed) = (Times::new(clock.now(), TIMES_BYTES_MAX), Changed::new(CHANGED_BYTES_MAX));
+        Self { clock, owners: None, state: Mutex::new(State { times, changed }) }
+    }
+
+    /// Forgets applications of the user first who has most. Without, each application has a user of its own.
+    pub fn with_owners(self, owners: Arc<Owners>) -> Self {
+        Self { owners: Some(owners), ..self }
     }
 
     /// Notes that a device was heard, if its silence is noticed.
     pub(super) fn note(&self, application: &ApplicationSummary, device: &Device) {
         let Some(after) = application.silent_after else { return };
-        let (now, id) = (self.clock.now(), self.hasher.hash_one(&device.dev_id));
+        let ids = (&application.app_id, &device.dev_id);
         let mut state = self.state();
         // What is not noted must not be taken for the last time later.
-        let Some(after) = after.of_device(&device.attributes) else { return state.remove(&application.app_id, id) };
-        let devices = state.application(&application.app_id);
-        let last = devices.last.get(&id).copied();
+        let Some(after) = after.of_device(&device.attributes) else { return state.times.forget_device(ids.0, ids.1) };
+        let now = self.clock.now();
+        let last = state.times.note(ids.0, ids.1, now);
         // It may have been reported as silent since. After the clock was set back, nothing is known.
-        let is_new = last.is_none_or(|last| last > now || now.since(last) >= after.duration());
-        if is_new && !devices.note_changed(&device.dev_id) {
-            // The next uplink tries again, and until then this one is not known.
-            devices.since = now;
-            return;
+        if last.is_none_or(|last| last > now || now.since(last) >= after.duration()) {
+            state.changed.note(ids.0, ids.1);
         }
-        devices.last.insert(id, now);
-        if last.is_none() {
-            state.devices += 1;
-            state.make_room(&application.app_id, now);
-        }
+        self.make_room(&mut state, now);
     }
 
     /// Notes that a device has joined, and that its alarm is to be looked at: its silence may have been reported.
     pub(crate) fn note_joined(&self, app_id: &AppId, dev_id: &DevId) {
-        let (now, id) = (self.clock.now(), self.hasher.hash_one(dev_id));
         let mut state = self.state();
-        // Nobody looks at the devices of other applications.
-        let Some(devices) = state.applications.get_mut(app_id) else { return };
-        if !devices.note_changed(dev_id) {
-            devices.since = now;
-            return;
-        }
-        if devices.last.insert(id, now).is_none() {
-            state.devices += 1;
-            state.make_room(app_id, now);
-        }
+        let now = self.clock.now();
+        state.times.note(app_id, dev_id, now);
+        state.changed.note(app_id, dev_id);
+        self.make_room(&mut state, now);
     }
 
-    /// Notes that the alarm of a device is to be looked at, because the device was set.
+    /// Notes that the alarm of a device is to be looked at, because the device was set, or came.
     pub(crate) fn note_changed(&self, app_id: &AppId, dev_id: &DevId) {
         let mut state = self.state();
-        // Nobody looks at the devices of other applications.
-        if let Some(devices) = state.applications.get_mut(app_id) {
-            _ = devices.note_changed(dev_id);
-        }
+        state.changed.note(app_id, dev_id);
+        self.make_room(&mut state, self.clock.now());
+    }
+
+    /// The applications with devices whose alarms are to be looked at.
+    pub(crate) fn changed_applications(&self) -> HashSet<AppId> {
+        self.state().changed.applications()
     }
 
     /// Takes devices of an application whose alarms are to be looked at.
-    pub(crate) fn take_changed(&self, app_id: &AppId, count_max: usize) -> Vec<DevId> {
-        let mut state = self.state();
-        // From now on, devices of it that are set are noted.
-        let devices = state.application(app_id);
-        let taken: Vec<DevId> = devices.changed.iter().take(count_max).cloned().collect();
-        taken.iter().for_each(|dev_id| _ = devices.changed.remove(dev_id));
-        taken
+    pub(crate) fn take_changed(&self, app_id: &AppId, count_max: usize) -> ChangedDevices {
+        self.state().changed.take(app_id, count_max)
     }
 
     /// Puts back what was taken and could not be looked at.
@@ -116,30 +95,42 @@ impl Heard {
         dev_ids.iter().for_each(|dev_id| self.note_changed(app_id, dev_id));
     }
 
-    /// When a device was last heard, if it is remembered; and the time since which all that were heard are.
-    pub(crate) fn last(&self, app_id: &AppId, dev_id: &DevId) -> (Option<Timestamp>, Timestamp) {
-        let id = self.hasher.hash_one(dev_id);
-        let state = self.state();
-        match state.applications.get(app_id) {
-            Some(devices) => (devices.last.get(&id).copied(), devices.since),
-            None => (None, state.since),
-        }
+    /// Notes that somebody begins to look at all devices of an application.
+    pub(crate) fn begin_all(&self, app_id: &AppId) {
+        self.state().changed.begin_all(app_id);
     }
 
-    /// Forgets the devices of an application whose silence is not noticed any more.
+    /// Notes that somebody has looked at all devices of an application.
+    pub(crate) fn end_all(&self, app_id: &AppId) {
+        self.state().changed.end_all(app_id);
+    }
+
+    /// When a device was last heard, if it is remembered; and the time since which all that were heard are.
+    pub(crate) fn last(&self, app_id: &AppId, dev_id: &DevId) -> (Option<Timestamp>, Timestamp) {
+        self.state().times.last(app_id, dev_id)
+    }
+
+    /// Forgets the devices of an application whose silence is not noticed.
     pub(crate) fn forget_application(&self, app_id: &AppId) {
-        let now = self.clock.now();
         let mut state = self.state();
-        if let Some(devices) = state.applications.remove(app_id) {
-            state.devices -= devices.last.len();
-            // For when somebody wants to know again.
-            state.since = now;
-        }
+        state.changed.remove(app_id);
+        state.times.forget_application(app_id);
     }
 
     /// Forgets everything, and remembers from now on.
     pub(crate) fn forget(&self, now: Timestamp) {
         self.state().forget(now);
+    }
+
+    fn make_room(&self, state: &mut State, now: Timestamp) {
+        let owner_of = |app_id: &AppId| match &self.owners {
+            Some(owners) => owners.last(app_id),
+            None => Owner::from(app_id),
+        };
+        state.times.make_room(owner_of, now);
+        if !state.changed.make_room(owner_of) {
+            state.forget(now);
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -149,53 +140,9 @@ impl Heard {
 }
 
 impl State {
-    fn application(&mut self, app_id: &AppId) -> &mut HeardDevices {
-        let since = self.since;
-        let new = || HeardDevices { since, last: HashMap::new(), changed: HashSet::new() };
-        self.applications.entry(app_id.clone()).or_insert_with(new)
-    }
-
-    /// Forgets a device.
-    fn remove(&mut self, app_id: &AppId, id: u64) {
-        let devices = self.applications.get_mut(app_id);
-        if devices.is_some_and(|devices| devices.last.remove(&id).is_some()) {
-            self.devices -= 1;
-        }
-    }
-
-    /// Forgets devices of the largest application, if there are too many.
-    fn make_room(&mut self, app_id: &AppId, now: Timestamp) {
-        if self.applications.len() > APPLICATIONS_MAX {
-            return self.forget(now);
-        }
-        let largest = match self.applications.get(app_id) {
-            Some(devices) if devices.last.len() > APPLICATION_DEVICES_MAX => Some(app_id.clone()),
-            _ if self.devices > DEVICES_MAX => {
-                let largest = self.applications.iter().max_by_key(|(_, devices)| devices.last.len());
-                largest.map(|(app_id, _)| app_id.clone())
-            }
-            _ => None,
-        };
-        let Some(largest) = largest else { return };
-        if let Some(devices) = self.applications.get_mut(&largest) {
-            self.devices -= mem::take(&mut devices.last).len();
-            devices.since = now;
-        }
-    }
-
     fn forget(&mut self, now: Timestamp) {
-        *self = Self { since: now, applications: HashMap::new(), devices: 0 };
-    }
-}
-
-impl HeardDevices {
-    /// Returns false if there are too many.
-    fn note_changed(&mut self, dev_id: &DevId) -> bool {
-        let has_room = self.changed.len() < CHANGED_MAX;
-        if has_room {
-            self.changed.insert(dev_id.clone());
-        }
-        has_room
+        self.times.forget(now);
+        self.changed.forget();
     }
 }
 
@@ -226,6 +173,11 @@ mod tests {
         }
     }
 
+    fn taken(heard: &Heard, app_id: &AppId) -> HashSet<DevId> {
+        let ChangedDevices::These(dev_ids) = heard.take_changed(app_id, 10) else { panic!("there is room") };
+        dev_ids.into_iter().collect()
+    }
+
     #[test]
     fn an_alarm_is_looked_at_when_a_device_is_heard_after_long_and_otherwise_not() {
         let clock = ManualClock::new();
@@ -235,11 +187,11 @@ mod tests {
             clock.advance(Duration::from_secs(pause_s));
             heard.note(&app, &device);
             assert_eq!(heard.last(&app.app_id, &device.dev_id), (Some(clock.now()), started));
-            changed.push(heard.take_changed(&app.app_id, 10).len());
+            changed.push(taken(&heard, &app.app_id).len());
         }
         clock.set_back(Duration::from_secs(1));
         heard.note(&app, &device);
-        changed.push(heard.take_changed(&app.app_id, 10).len());
+        changed.push(taken(&heard, &app.app_id).len());
         assert_eq!(changed, [1, 0, 1, 0, 1]);
         heard.forget(clock.now());
         assert_eq!(heard.last(&app.app_id, &device.dev_id), (None, clock.now()));
@@ -249,69 +201,39 @@ mod tests {
     fn the_alarm_of_a_device_that_joins_is_looked_at() {
         let clock = ManualClock::new();
         let (heard, app, device) = (Heard::new(clock.clone()), application("my-app"), device("dev-1"));
-        heard.note_joined(&app.app_id, &device.dev_id);
-        assert!(heard.state().applications.is_empty(), "nobody wants to know");
         heard.note(&app, &device);
-        heard.take_changed(&app.app_id, 10);
+        taken(&heard, &app.app_id);
         clock.advance(Duration::from_secs(60));
         heard.note_joined(&app.app_id, &device.dev_id);
         assert_eq!(heard.last(&app.app_id, &device.dev_id).0, Some(clock.now()));
-        assert_eq!(heard.take_changed(&app.app_id, 10), [device.dev_id]);
-        assert_eq!(heard.state().devices, 1);
+        assert_eq!(taken(&heard, &app.app_id), HashSet::from([device.dev_id]));
     }
 
     #[test]
-    fn nothing_is_noted_if_nobody_wants_to_know() {
+    fn what_is_put_back_is_looked_at_again() {
+        let heard = Heard::new(ManualClock::new());
+        let app_id = application("my-app").app_id;
+        heard.note_changed(&app_id, &device("dev-1").dev_id);
+        let changed: Vec<DevId> = taken(&heard, &app_id).into_iter().collect();
+        assert_eq!(heard.changed_applications(), HashSet::new());
+        heard.put_back(&app_id, &changed);
+        assert_eq!(heard.changed_applications(), HashSet::from([app_id]));
+    }
+
+    #[test]
+    fn nothing_is_remembered_if_nobody_wants_to_know() {
         let clock = ManualClock::new();
-        let heard = Heard::new(clock.clone());
-        let app = application("my-app");
+        let (heard, app) = (Heard::new(clock.clone()), application("my-app"));
+        heard.note(&ApplicationSummary { silent_after: None, ..app.clone() }, &device("dev-1"));
+        assert_eq!(heard.changed_applications(), HashSet::new());
+        heard.note(&app, &device("dev-1"));
         let mut off = device("dev-1");
         off.attributes.insert(types::SILENT_AFTER.to_owned(), "off".to_owned());
         heard.note(&app, &off);
-        heard.note(&ApplicationSummary { silent_after: None, ..app.clone() }, &device("dev-2"));
-        heard.note_changed(&app.app_id, &off.dev_id);
-        assert!(heard.state().applications.is_empty());
-        // From now on, somebody looks.
-        assert!(heard.take_changed(&app.app_id, 10).is_empty());
-        heard.note_changed(&app.app_id, &off.dev_id);
-        assert_eq!(heard.take_changed(&app.app_id, 10), [off.dev_id.clone()]);
-        // It is forgotten when nobody wants to know any more.
-        heard.note(&app, &device("dev-1"));
+        assert_eq!(heard.last(&app.app_id, &off.dev_id).0, None);
         heard.note(&app, &device("dev-2"));
-        heard.note(&app, &off);
-        assert_eq!((heard.last(&app.app_id, &off.dev_id).0, heard.state().devices), (None, 1));
-        clock.advance(Duration::from_secs(1));
         heard.forget_application(&app.app_id);
-        assert_eq!((heard.last(&app.app_id, &off.dev_id), heard.state().devices), ((None, clock.now()), 0));
-    }
-
-    #[test]
-    fn a_large_application_is_forgotten_and_others_are_not() {
-        let clock = ManualClock::new();
-        let heard = Heard::new(clock.clone());
-        let (small, large) = (application("small"), application("large"));
-        heard.note(&small, &device("dev-1"));
-        clock.advance(Duration::from_secs(60));
-        for number in 0..=APPLICATION_DEVICES_MAX {
-            heard.note(&large, &device(&format!("dev-{number}")));
-            if number.is_multiple_of(CHANGED_MAX) {
-                heard.take_changed(&large.app_id, CHANGED_MAX);
-            }
-        }
-        assert_eq!(heard.last(&large.app_id, &device("dev-7").dev_id), (None, clock.now()));
-        assert!(heard.last(&small.app_id, &device("dev-1").dev_id).0.is_some());
-        assert_eq!(heard.state().devices, 1);
-    }
-
-    #[test]
-    fn a_device_for_which_there_is_no_room_is_not_said_to_be_known() {
-        let clock = ManualClock::new();
-        let (heard, app) = (Heard::new(clock.clone()), application("my-app"));
-        clock.advance(Duration::from_secs(60));
-        for number in 0..=CHANGED_MAX {
-            heard.note(&app, &device(&format!("dev-{number}")));
-        }
-        let last = device(&format!("dev-{CHANGED_MAX}")).dev_id;
-        assert_eq!(heard.last(&app.app_id, &last), (None, clock.now()));
+        assert_eq!(heard.changed_applications(), HashSet::new());
+        assert_eq!(heard.last(&app.app_id, &device("dev-2").dev_id), (None, clock.now()));
     }
 }

@@ -1,6 +1,7 @@
 //! Silent devices: one event for each silence, whatever happens to handlers, clocks and devices.
 
 mod changes;
+mod idle;
 mod several;
 mod turns;
 

@@ -39,6 +39,7 @@ impl Operations {
                 self.applications.note_interruption();
             }
         })?;
+        self.note_moved(moving);
         let (app_id, dev_id) = &moving.from;
         self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
         let created = Change::Created.event(&moved.device, self.clock.now());
@@ -65,15 +66,26 @@ impl Operations {
     async fn resume_move(&self, moving: &Move) -> Result<(), Error> {
         let Move { from: (app_id, dev_id), to: (to, _) } = moving;
         match self.devices.complete_move(moving).await {
-            Ok(true) => tracing::info!(%app_id, %dev_id, %to, "completed the move of a device"),
+            Ok(true) => {
+                self.note_moved(moving);
+                tracing::info!(%app_id, %dev_id, %to, "completed the move of a device");
+            }
             Ok(false) => {}
             Err(error) if matches!(error.kind(), Kind::NotFound | Kind::AlreadyExists) => {
+                self.note_moved(moving);
                 let error = ErrorChain(&error);
                 tracing::warn!(%app_id, %dev_id, %to, %error, "brought a device back that cannot be moved");
             }
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// Has the alarm of a device looked at, wherever it is now.
+    fn note_moved(&self, Move { from, to }: &Move) {
+        for (app_id, dev_id) in [from, to] {
+            self.uplinks.heard.note_changed(app_id, dev_id);
+        }
     }
 }
 

@@ -15,7 +15,9 @@ use super::{
 use crate::Error;
 
 /// Number of applications read at once.
-const READ_MAX: usize = 256;
+const READ_MAX: usize = 1000;
+/// Number of alarms deleted at once.
+const DELETE_MAX: usize = 256;
 /// Number of commits with which a look deletes alarms of an application, so that others do not wait for long.
 const DELETIONS_MAX: u32 = 64;
 
@@ -103,7 +105,7 @@ impl Applications {
             // Alarms before their places: one without a place would never be due if the time is set again meanwhile.
             for prefix in [store_keys::alarms(app_id)?, store_keys::due_alarms(app_id)?] {
                 loop {
-                    let alarms = self.store.list(&prefix, None, READ_MAX).await?;
+                    let alarms = self.store.list(&prefix, None, DELETE_MAX).await?;
                     if alarms.is_empty() {
                         break;
                     }

@@ -1,0 +1,217 @@
+//! Devices whose alarms are to be looked at, bounded in bytes: where owners have most of them, all devices are.
+
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
+
+use server::ledger::Owner;
+use types::{AppId, DevId};
+
+/// Memory of a device: the text of its id, in a table that may be half empty.
+const DEVICE_BYTES: usize = 112;
+/// Memory of an application: its id, and a table without devices.
+const APPLICATION_BYTES: usize = 448;
+
+/// Devices whose alarms may be missing or wrong: they were heard for the first time or after long, or were set.
+pub(super) struct Changed {
+    bytes_max: usize,
+    bytes: usize,
+    applications: HashMap<AppId, Noted>,
+}
+
+/// Such devices of an application, for a look.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ChangedDevices {
+    /// These devices, which are not noted any more.
+    These(Vec<DevId>),
+    /// All, until somebody has looked at them.
+    All,
+}
+
+/// Such devices of an application.
+enum Noted {
+    These(HashSet<DevId>),
+    /// There were too many to remember.
+    All,
+    /// Somebody looks at all, and these were noted since.
+    Since(HashSet<DevId>),
+}
+
+impl Noted {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::These(dev_ids) | Self::Since(dev_ids) => APPLICATION_BYTES + DEVICE_BYTES * dev_ids.len(),
+            Self::All => APPLICATION_BYTES,
+        }
+    }
+}
+
+impl Changed {
+    /// Takes so much memory at most.
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, bytes: 0, applications: HashMap::new() }
+    }
+
+    /// The applications with such devices.
+    pub(super) fn applications(&self) -> HashSet<AppId> {
+        self.applications.keys().cloned().collect()
+    }
+
+    pub(super) fn note(&mut self, app_id: &AppId, dev_id: &DevId) {
+        match self.applications.get_mut(app_id) {
+            Some(Noted::These(dev_ids) | Noted::Since(dev_ids)) => {
+                if dev_ids.insert(dev_id.clone()) {
+                    self.bytes += DEVICE_BYTES;
+                }
+            }
+            Some(Noted::All) => {}
+            None => self.put(app_id, Noted::These(HashSet::from([dev_id.clone()]))),
+        }
+    }
+
+    /// Notes that somebody begins to look at all devices of an application.
+    pub(super) fn begin_all(&mut self, app_id: &AppId) {
+        if matches!(self.applications.get(app_id), Some(Noted::All | Noted::Since(_))) {
+            self.put(app_id, Noted::Since(HashSet::new()));
+        }
+    }
+
+    /// Notes that somebody has looked at all devices of an application. Those that were noted meanwhile are to be looked
+    /// at once more, and all of them if there were too many.
+    pub(super) fn end_all(&mut self, app_id: &AppId) {
+        match self.applications.remove(app_id) {
+            Some(Noted::Since(dev_ids)) if dev_ids.is_empty() => self.bytes -= APPLICATION_BYTES,
+            Some(Noted::Since(dev_ids)) => _ = self.applications.insert(app_id.clone(), Noted::These(dev_ids)),
+            Some(other) => _ = self.applications.insert(app_id.clone(), other),
+            None => {}
+        }
+    }
+
+    /// Takes devices of an application, `count_max` at most, unless all of them are to be looked at.
+    pub(super) fn take(&mut self, app_id: &AppId, count_max: usize) -> ChangedDevices {
+        match self.applications.get_mut(app_id) {
+            None => ChangedDevices::These(Vec::new()),
+            Some(Noted::All | Noted::Since(_)) => ChangedDevices::All,
+            Some(Noted::These(dev_ids)) => {
+                let taken: Vec<DevId> = dev_ids.iter().take(count_max).cloned().collect();
+                taken.iter().for_each(|dev_id| _ = dev_ids.remove(dev_id));
+                let is_empty = dev_ids.is_empty();
+                self.bytes -= DEVICE_BYTES * taken.len();
+                if is_empty {
+                    self.remove(app_id);
+                }
+                ChangedDevices::These(taken)
+            }
+        }
+    }
+
+    /// If there are too many, remembers only of owners who have most that all of their devices are to be looked at.
+    /// False if there are too many applications.
+    pub(super) fn make_room(&mut self, owner_of: impl Fn(&AppId) -> Owner) -> bool {
+        if self.bytes <= self.bytes_max {
+            return true;
+        }
+        let mut owners: HashMap<Owner, (usize, Vec<AppId>)> = HashMap::new();
+        for (app_id, devices) in &self.applications {
+            let (bytes, app_ids) = owners.entry(owner_of(app_id)).or_default();
+            *bytes += devices.bytes();
+            app_ids.push(app_id.clone());
+        }
+        let mut owners: Vec<_> = owners.into_values().collect();
+        owners.sort_by_key(|(bytes, _)| Reverse(*bytes));
+        for (_, app_ids) in owners {
+            app_ids.iter().for_each(|app_id| self.put(app_id, Noted::All));
+            // So that it is rare.
+            if self.bytes <= self.bytes_max - self.bytes_max / 8 {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Forgets an application.
+    pub(super) fn remove(&mut self, app_id: &AppId) {
+        if let Some(changed) = self.applications.remove(app_id) {
+            self.bytes -= changed.bytes();
+        }
+    }
+
+    /// Forgets everything.
+    pub(super) fn forget(&mut self) {
+        *self = Self::new(self.bytes_max);
+    }
+
+    fn put(&mut self, app_id: &AppId, changed: Noted) {
+        self.bytes += changed.bytes();
+        if let Some(before) = self.applications.insert(app_id.clone(), changed) {
+            self.bytes -= before.bytes();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn app(text: &str) -> AppId {
+        text.parse().unwrap()
+    }
+
+    fn dev(number: usize) -> DevId {
+        format!("dev-{number}").parse().unwrap()
+    }
+
+    /// Applications whose ids begin alike belong to one user.
+    fn by_first_letter(app_id: &AppId) -> Owner {
+        Owner::User(Arc::from(&app_id.as_str()[..1]))
+    }
+
+    #[test]
+    fn devices_are_taken_once_and_in_parts() {
+        let mut changed = Changed::new(1 << 20);
+        (0..5).chain(0..5).for_each(|number| changed.note(&app("my-app"), &dev(number)));
+        assert_eq!(changed.applications(), HashSet::from([app("my-app")]));
+        let mut taken = HashSet::new();
+        for count in [3, 2, 0] {
+            let ChangedDevices::These(dev_ids) = changed.take(&app("my-app"), 3) else { panic!("there is room") };
+            assert_eq!(dev_ids.len(), count);
+            taken.extend(dev_ids);
+        }
+        assert_eq!((taken, changed.bytes), ((0..5).map(dev).collect(), 0));
+    }
+
+    #[test]
+    fn all_devices_of_the_owner_who_has_most_are_looked_at() {
+        let mut changed = Changed::new(3 * APPLICATION_BYTES + 12 * DEVICE_BYTES);
+        changed.note(&app("few"), &dev(0));
+        changed.note(&app("many-2"), &dev(0));
+        for number in 0..20 {
+            changed.note(&app("many-1"), &dev(number));
+            assert!(changed.make_room(by_first_letter) && changed.bytes <= changed.bytes_max, "{number}");
+        }
+        assert_eq!(changed.take(&app("few"), 9), ChangedDevices::These(vec![dev(0)]));
+        for app_id in ["many-1", "many-2"] {
+            changed.begin_all(&app(app_id));
+            // One that was looked at already.
+            changed.note(&app(app_id), &dev(0));
+            assert_eq!(changed.take(&app(app_id), 9), ChangedDevices::All);
+            changed.end_all(&app(app_id));
+            assert_eq!(changed.take(&app(app_id), 9), ChangedDevices::These(vec![dev(0)]));
+            assert_eq!(changed.take(&app(app_id), 9), ChangedDevices::These(Vec::new()));
+        }
+        assert_eq!(changed.bytes, 0);
+    }
+
+    #[test]
+    fn more_applications_than_there_is_room_for_are_told() {
+        let mut changed = Changed::new(3 * APPLICATION_BYTES);
+        let has_room = |number: usize| {
+            changed.note(&app(&format!("app-{number}")), &dev(0));
+            changed.make_room(by_first_letter)
+        };
+        assert_eq!((0..3).map(has_room).collect::<Vec<_>>(), [true, true, false]);
+    }
+}
