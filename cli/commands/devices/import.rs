@@ -1,5 +1,7 @@
 //! `airlock devices import`: registers and updates the devices of a file, after all of them were checked.
 
+mod elsewhere;
+
 use std::{collections::HashSet, path::PathBuf};
 
 use anyhow::{Context, bail};
@@ -53,24 +55,29 @@ pub(super) async fn run(
         list_bad(&network.output, plan.bad)?;
         return Err(BadRows::Found(count).into());
     }
-    if import.dry_run {
+    let refused = match import.dry_run {
+        true => elsewhere::taken(network, &app_id, &plan).await?,
+        false => write(network, handler, (&app_id, &plan)).await?,
+    };
+    let numbers: HashSet<usize> = refused.iter().map(|bad| bad.number).collect();
+    plan.planned.retain(|planned| !numbers.contains(&planned.number));
+    // For a program, there is one table.
+    let lists_planned = if network.output.is_table() { import.dry_run } else { refused.is_empty() };
+    if lists_planned {
         let outcomes = plan.planned.iter().map(outcome);
         network.output.table(Table::new(COLUMNS, outcomes), "The file has no devices")?;
-        return summary(&network.output, &plan, "Nothing was changed. These would be");
     }
-    let refused = write(network, handler, (&app_id, &plan)).await?;
-    if !refused.is_empty() {
-        let numbers: HashSet<usize> = refused.iter().map(|bad| bad.number).collect();
-        plan.planned.retain(|planned| !numbers.contains(&planned.number));
+    let count = refused.len();
+    if count > 0 {
         list_bad(&network.output, refused)?;
-        summary(&network.output, &plan, "Devices")?;
-        return Err(BadRows::Refused(numbers.len()).into());
     }
-    if !network.output.is_table() {
-        let outcomes = plan.planned.iter().map(outcome);
-        network.output.table(Table::new(COLUMNS, outcomes), "The file has no devices")?;
+    let what = if import.dry_run { "Nothing was changed. These would be" } else { "Devices" };
+    summary(&network.output, &plan, what)?;
+    match (count, import.dry_run) {
+        (0, _) => Ok(()),
+        (_, true) => Err(BadRows::Found(count).into()),
+        (_, false) => Err(BadRows::Refused(count).into()),
     }
-    summary(&network.output, &plan, "Devices")
 }
 
 const COLUMNS: [(&str, &str); 3] = [("row", "Row"), ("dev_id", "DevID"), ("outcome", "Outcome")];

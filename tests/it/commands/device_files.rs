@@ -278,6 +278,14 @@ async fn rows_whose_euis_another_application_has_do_not_stop_the_others() {
     line.typed(&["applications", "register"]);
     let rows: String = (1..=20).map(|number| format!("new-{number:02},00000000000000{number:02},\n")).collect();
     line.write("rows.csv", &format!("dev_id,dev_eui,app_eui\nfirst,0102030405060708,{app_eui}\n{rows}"));
+    let output = line.network.type_command(&["devices", "import", "rows.csv", "--dry-run"], "");
+    let (shown, said) = (String::from_utf8_lossy(&output.stdout), complaint(&output));
+    assert!(
+        said.contains("1 row cannot be used, so nothing was changed") && shown.contains("20 created"),
+        "{output:?}"
+    );
+    assert!(shown.contains("device dev-1 of application my-app has the same EUIs: move it from there"), "{shown}");
+    assert_eq!(line.typed(&["devices", "list", "-q"]), "");
     for counts in ["20 created, 0 updated, 0 unchanged", "0 created, 0 updated, 20 unchanged"] {
         let output = line.network.type_command(&["devices", "import", "rows.csv", "-o", "json"], "");
         let said = complaint(&output);
