@@ -7,7 +7,11 @@ use server::usage::Usage;
 use store::{Batch, Commit, Entry, Key, Store};
 use types::{AppId, Clock, DevId, Kind, Kinded, Timestamp};
 
-use super::{change::Change, frame_counters, in_flight, model::Device, record};
+use super::{
+    frame_counters,
+    model::{Change, Device, record},
+    moves::in_flight,
+};
 use crate::{
     Error,
     registry::{

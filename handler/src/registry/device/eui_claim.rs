@@ -15,8 +15,8 @@ use types::{AppEui, AppId, DevEui, DevId};
 
 use super::{
     devices::{CHANGE_ATTEMPTS_MAX, Devices},
-    in_flight,
     model::Device,
+    moves::in_flight,
 };
 use crate::{
     Error,

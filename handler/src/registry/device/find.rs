@@ -3,7 +3,7 @@
 use store::Entry;
 use types::{AppEui, AppId, DevEui, DevId, NetworkDevice};
 
-use super::{devices::Devices, record};
+use super::{devices::Devices, model::record};
 use crate::{
     Error,
     registry::application::{euis::Euis, store_keys},

@@ -3,7 +3,11 @@
 use store::{Entry, Key};
 use types::{AppId, DevId};
 
-use super::{devices::Devices, frame_counters, model::Device, record};
+use super::{
+    devices::Devices,
+    frame_counters,
+    model::{Device, record},
+};
 use crate::{
     Error,
     registry::{alarm::Alarm, application::store_keys},

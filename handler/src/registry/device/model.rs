@@ -1,10 +1,16 @@
 //! A device.
 
+mod change;
+pub(super) mod record;
+mod validation;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use types::{AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey, Timestamp};
 
+pub use self::change::Change;
+pub(crate) use self::{record::euis, validation::attributes_of};
 use crate::Error;
 
 /// A device as the handler stores it.

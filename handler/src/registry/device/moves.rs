@@ -7,6 +7,7 @@
 //! application is gone by then, or the id is taken, another commit of the old one decides that the device goes back.
 
 mod completion;
+pub(super) mod in_flight;
 
 use std::time::Duration;
 
@@ -14,13 +15,13 @@ use bytes::Bytes;
 use store::{Batch, Commit, Entry};
 use types::{AppId, DevId, Kind, Kinded, Timestamp};
 
+pub use self::in_flight::Move;
+use self::in_flight::{Arriving, Leaving, raw};
 use super::{
     devices::{CHANGE_ATTEMPTS_MAX, Devices},
     eui_claim::taken,
     frame_counters,
-    in_flight::{self, Arriving, Leaving, Move, raw},
-    model::Device,
-    record,
+    model::{Device, record},
 };
 use crate::{
     Error,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use store::{Batch, Entry, LIST_MAX, UsageCursor};
 use types::{AppEui, AppId, ComponentId, DevEui, DevId};
 
-use super::{devices::Devices, in_flight};
+use super::{devices::Devices, moves::in_flight};
 use crate::{
     Error,
     registry::application::{euis::Euis, store_keys},

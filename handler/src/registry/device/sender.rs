@@ -6,8 +6,7 @@ use types::{AppId, DevId, Timestamp};
 use super::{
     devices::Devices,
     frame_counters::{self, FrameCounters},
-    model::Device,
-    record,
+    model::{Device, record},
 };
 use crate::{Error, registry::application::store_keys};
 

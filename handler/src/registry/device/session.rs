@@ -8,8 +8,7 @@ use types::{AppId, AppNonce, AppSKey, DevAddr, DevId, DevNonce, NwkSKey, Timesta
 
 use super::{
     devices::{CHANGE_ATTEMPTS_MAX, Devices, eui_key},
-    model::Device,
-    record,
+    model::{Device, record},
 };
 use crate::{Error, registry::application::store_keys};
 

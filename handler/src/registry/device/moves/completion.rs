@@ -6,7 +6,10 @@ use server::status::ErrorChain;
 use store::{Batch, Commit, Entry};
 use types::{AppEui, AppId, DevEui, DevId, Kind, Kinded, Timestamp};
 
-use super::Place;
+use super::{
+    Place,
+    in_flight::{self, Arriving, Leaving, Move, bytes},
+};
 use crate::{
     Error,
     registry::{
@@ -14,9 +17,7 @@ use crate::{
         device::{
             devices::{CHANGE_ATTEMPTS_MAX, Devices},
             frame_counters::FrameCounters,
-            in_flight::{self, Arriving, Leaving, Move, bytes},
-            model::Device,
-            record,
+            model::{Device, record},
             sender::Sender,
         },
     },

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use server::seal::Sealed;
 use types::{AppEui, AppKey, AppSKey, DevEui, NwkSKey};
 
-use super::model::Device;
+use super::Device;
 use crate::{Error, registry::sealer::Sealer};
 
 #[derive(Default, Serialize, Deserialize)]
@@ -25,13 +25,13 @@ struct Record<'a> {
     keys: Option<Sealed>,
 }
 
-pub(super) fn write(sealer: &Sealer, device: &Device) -> Result<Vec<u8>, Error> {
+pub(in crate::registry::device) fn write(sealer: &Sealer, device: &Device) -> Result<Vec<u8>, Error> {
     let mut device = device.clone();
     let keys = take_keys(&mut device).map(|keys| sealer.seal(&aad(&device), &keys)).transpose()?;
     Ok(serde_json::to_vec(&Record { device: Cow::Owned(device), keys })?)
 }
 
-pub(super) fn read(sealer: &Sealer, record: &[u8]) -> Result<Device, Error> {
+pub(in crate::registry::device) fn read(sealer: &Sealer, record: &[u8]) -> Result<Device, Error> {
     let Record { device, keys } = serde_json::from_slice(record)?;
     let mut device = device.into_owned();
     if let Some(keys) = keys {
@@ -43,7 +43,7 @@ pub(super) fn read(sealer: &Sealer, record: &[u8]) -> Result<Device, Error> {
 }
 
 /// The device of a record without its keys: opening them takes longer than everything else.
-pub(super) fn read_without_keys(record: &[u8]) -> Result<Device, Error> {
+pub(in crate::registry::device) fn read_without_keys(record: &[u8]) -> Result<Device, Error> {
     Ok(serde_json::from_slice(record)?)
 }
 

@@ -84,17 +84,17 @@ impl Arriving {
 }
 
 /// Returns true if a claim is of a device that moves.
-pub(super) fn is_moving(claim: &Entry) -> bool {
+pub(in crate::registry::device) fn is_moving(claim: &Entry) -> bool {
     claim.value.starts_with(MOVING.as_bytes())
 }
 
 /// The keys of what is stored about a device that leaves and about one that arrives under an id.
-pub(super) fn keys(app_id: &AppId, dev_id: &DevId) -> Result<[Key; 2], Error> {
+pub(in crate::registry::device) fn keys(app_id: &AppId, dev_id: &DevId) -> Result<[Key; 2], Error> {
     Ok([store_keys::leaving(app_id, dev_id)?, store_keys::arriving(app_id, dev_id)?])
 }
 
 /// Requires that an id at which there is no device is not one that leaves or arrives; [`Error::Moving`] if it is.
-pub(super) fn expect_free(
+pub(in crate::registry::device) fn expect_free(
     batch: Batch,
     (app_id, dev_id): (&AppId, &DevId),
     [leaving, arriving]: &[Option<Entry>; 2],
@@ -118,6 +118,6 @@ pub(super) fn bytes(record: &RawValue) -> Vec<u8> {
 }
 
 /// The error for a device that moves at this very moment.
-pub(super) fn error(app_id: &AppId, dev_id: &DevId) -> Error {
+pub(in crate::registry::device) fn error(app_id: &AppId, dev_id: &DevId) -> Error {
     Error::Moving(format!("device {app_id}:{dev_id}"))
 }

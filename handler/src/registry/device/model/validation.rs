@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use types::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_BUILT_IN, ATTRIBUTES_MAX, DeviceParts, SILENT_AFTER, SilentAfter};
 
-use super::model::Device;
+use super::Device;
 use crate::Error;
 
 /// Returns the tags of a network that a device may have as attributes, in order of their names.

@@ -2,7 +2,7 @@
 
 use types::{DeviceEvent, Timestamp};
 
-use super::model::Device;
+use super::Device;
 use crate::output::Event;
 
 /// Effect of setting a device.
