@@ -78,8 +78,13 @@ impl Watcher {
                 Some(verdict) => steps.extend(Step::of(verdict, found)),
             }
         }
-        let (known, silent) = self.ask_history(turn, unheard, now).await;
+        let (known, mut silent) = self.ask_history(turn, unheard, now).await;
         steps.extend(known);
+        // History may have taken long.
+        silent.retain(|device| !self.was_heard(turn, device));
+        if !silent.is_empty() && !self.holds_lease(turn).await? {
+            silent.clear();
+        }
         self.commit(turn, steps).await?;
         Ok(Looked { events: self.report(turn, silent).await?, has_more, next: Some(now) })
     }
@@ -154,6 +159,13 @@ impl Watcher {
             }
         }
         (steps, silent)
+    }
+
+    /// Returns true if this process has heard a device by now. The next pass sets its alarm.
+    fn was_heard(&self, turn: &Turn, Unheard { found, .. }: &Unheard) -> bool {
+        let (heard, _) = self.with.heard.last(&turn.listened.app_id, &found.dev_id);
+        let heard = heard.filter(|heard| *heard <= self.clock.now());
+        heard.zip(found.alarm.as_ref()).is_some_and(|(heard, alarm)| heard > alarm.since)
     }
 
     /// Publishes an event for each of these devices, and then notes that. If the process is killed in between, the

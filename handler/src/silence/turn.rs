@@ -157,7 +157,8 @@ impl Watcher {
         Ok(self.clock.age() >= START && now.since(due) >= grace && self.holds_lease(turn).await?)
     }
 
-    async fn holds_lease(&self, turn: &mut Turn) -> Result<bool, Error> {
+    /// Returns true if this handler has the right to report silences of the application.
+    pub(super) async fn holds_lease(&self, turn: &mut Turn) -> Result<bool, Error> {
         if matches!(turn.lease, Lease::NotAsked) {
             turn.lease = match self.with.turns.begin("reporting of silences", &turn.listened.app_id).await {
                 Ok(running) => Lease::Held(Box::new(running)),
