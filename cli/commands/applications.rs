@@ -47,7 +47,17 @@ pub(crate) async fn run(command: Applications, network: &Network) -> anyhow::Res
         Applications::Delete { app_id, confirmation } => {
             delete(network, network.application(app_id)?, confirmation).await
         }
-        Applications::Restore { app_id } => restore(network, &app_id).await,
+        Applications::Restore { app_id, version: Some(version), label } => {
+            versions::restore((network, &network.application(app_id)?), version, label).await
+        }
+        Applications::Restore { app_id, .. } => restore(network, &network.application(app_id)?).await,
+        Applications::Versions { app_id } => versions::list(network, &network.application(app_id)?).await,
+        Applications::Diff { from, to, app_id } => {
+            versions::diff((network, &network.application(app_id)?), from, to).await
+        }
+        Applications::Label { version, label, app_id } => {
+            versions::label((network, &network.application(app_id)?), version, label).await
+        }
         Applications::Set { app_id, change } => update(network, &network.application(app_id)?, change).await,
         Applications::Register => register(network, &network.application(None)?).await,
         Applications::Unregister { confirmation } => {
@@ -74,10 +84,6 @@ async fn functions(command: PayloadFunctions, network: &Network) -> anyhow::Resu
         PayloadFunctions::Share(change) => candidates::share(network, change).await,
         PayloadFunctions::Promote => candidates::promote(network).await,
         PayloadFunctions::Abandon => candidates::abandon(network).await,
-        PayloadFunctions::Versions => versions::list(network).await,
-        PayloadFunctions::Diff { from, to } => versions::diff(network, from, to).await,
-        PayloadFunctions::Restore { version, label } => versions::restore(network, version, label).await,
-        PayloadFunctions::Label { version, label } => versions::label(network, version, label).await,
     }
 }
 

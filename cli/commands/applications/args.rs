@@ -78,11 +78,55 @@ pub(crate) enum Applications {
         #[command(flatten)]
         confirmation: Confirmation,
     },
-    /// Restore an application that was deleted
-    #[command(after_help = "Examples:\n  airlock applications list --deleted\n  airlock applications restore my-app")]
+    /// Restore an application that was deleted, or an older version of the payload functions, as a new version
+    #[command(
+        group = ArgGroup::new("label").args(["note", "link"]).multiple(true).requires("version"),
+        after_help = "Examples:\n  airlock applications list --deleted\n  airlock applications restore my-app\n  airlock applications restore --version 3 --note \"The new sensors are late\""
+    )]
     Restore {
-        /// Application
-        app_id: AppId,
+        /// Application [default, with --version: the selected one]
+        #[arg(required_unless_present = "version", add = completion::applications())]
+        app_id: Option<AppId>,
+        /// Number of the version to make live again
+        #[arg(long, value_name = "N", value_parser = version())]
+        version: Option<u32>,
+        #[command(flatten)]
+        label: LabelOptions,
+    },
+    /// List the versions of the payload functions that are kept, the newest first
+    #[command(after_help = "Example:\n  airlock applications versions")]
+    Versions {
+        /// Application [default: the selected one]
+        #[arg(add = completion::applications())]
+        app_id: Option<AppId>,
+    },
+    /// Show what changed between two versions of the payload functions
+    #[command(after_help = "Examples:\n  airlock applications diff 3\n  airlock applications diff 3 5")]
+    Diff {
+        /// Number of the older version
+        #[arg(value_parser = version())]
+        from: u32,
+        /// Number of the newer version [default: the one that is live]
+        #[arg(value_parser = version())]
+        to: Option<u32>,
+        /// Application [default: the selected one]
+        #[arg(long, value_name = "ID", add = completion::applications())]
+        app_id: Option<AppId>,
+    },
+    /// Change the note or the link of a version of the payload functions
+    #[command(
+        group = ArgGroup::new("text").args(["note", "link"]).required(true).multiple(true),
+        after_help = "Example:\n  airlock applications label 3 --note \"Supports firmware 2\" --link https://example.com/changes/3"
+    )]
+    Label {
+        /// Number of the version
+        #[arg(value_parser = version())]
+        version: u32,
+        #[command(flatten)]
+        label: LabelOptions,
+        /// Application [default: the selected one]
+        #[arg(long, value_name = "ID", add = completion::applications())]
+        app_id: Option<AppId>,
     },
     /// Register the selected application with the handler
     #[command(after_help = "Example:\n  airlock applications register")]
@@ -213,40 +257,6 @@ pub(crate) enum PayloadFunctions {
     /// Give the devices that have another version the live one again
     #[command(after_help = "Example:\n  airlock applications pf abandon")]
     Abandon,
-    /// List the versions of the payload functions that are kept, the newest first
-    #[command(after_help = "Example:\n  airlock applications pf versions")]
-    Versions,
-    /// Show what changed between two versions
-    #[command(after_help = "Examples:\n  airlock applications pf diff 3\n  airlock applications pf diff 3 5")]
-    Diff {
-        /// Number of the older version
-        #[arg(value_parser = version())]
-        from: u32,
-        /// Number of the newer version [default: the one that is live]
-        #[arg(value_parser = version())]
-        to: Option<u32>,
-    },
-    /// Make an older version live again, as a new version
-    #[command(after_help = "Example:\n  airlock applications pf restore 3 --note \"The new sensors are late\"")]
-    Restore {
-        /// Number of the version
-        #[arg(value_parser = version())]
-        version: u32,
-        #[command(flatten)]
-        label: LabelOptions,
-    },
-    /// Change the note or the link of a version
-    #[command(
-        group = ArgGroup::new("text").args(["note", "link"]).required(true).multiple(true),
-        after_help = "Example:\n  airlock applications pf label 3 --note \"Supports firmware 2\" --link https://example.com/changes/3"
-    )]
-    Label {
-        /// Number of the version
-        #[arg(value_parser = version())]
-        version: u32,
-        #[command(flatten)]
-        label: LabelOptions,
-    },
 }
 
 /// What to say about a version.

@@ -1,5 +1,5 @@
-//! `airlock applications pf versions`, `diff`, `restore` and `label`: the versions of the payload functions of the
-//! selected application.
+//! `airlock applications versions`, `diff`, `restore --version` and `label`: the versions of the payload functions of an
+//! application.
 
 use std::io::{self, IsTerminal};
 
@@ -19,9 +19,8 @@ use crate::{
 };
 
 /// Lists the versions, the newest first.
-pub(super) async fn list(network: &Network) -> anyhow::Result<()> {
-    let app_id = network.application(None)?;
-    let versions = network.handler_for(&app_id).await?.list_versions(&app_id).await?;
+pub(super) async fn list(network: &Network, app_id: &AppId) -> anyhow::Result<()> {
+    let versions = network.handler_for(app_id).await?.list_versions(app_id).await?;
     let columns = [
         ("number", "Version"),
         ("live", "Live"),
@@ -72,10 +71,9 @@ fn format(payload_format: String, dialect: &str) -> Cell {
 }
 
 /// Prints what changed between two versions.
-pub(super) async fn diff(network: &Network, from: u32, to: Option<u32>) -> anyhow::Result<()> {
-    let app_id = network.application(None)?;
+pub(super) async fn diff((network, app_id): (&Network, &AppId), from: u32, to: Option<u32>) -> anyhow::Result<()> {
     let to = to.unwrap_or_default();
-    let diff = network.handler_for(&app_id).await?.compare_versions(&app_id, from, to).await?;
+    let diff = network.handler_for(app_id).await?.compare_versions(app_id, from, to).await?;
     match network.output.is_table() {
         true if diff.is_empty() => network.output.message("The versions are equal"),
         // Another collaborator may have put terminal escapes into it.
@@ -85,12 +83,16 @@ pub(super) async fn diff(network: &Network, from: u32, to: Option<u32>) -> anyho
     }
 }
 
-pub(super) async fn restore(network: &Network, number: u32, label: LabelOptions) -> anyhow::Result<()> {
-    let app_id = network.application(None)?;
-    let handler = network.handler_for(&app_id).await?;
-    let before = handler.get_version(&app_id, 0).await?.number;
+/// Makes an older version live again.
+pub(super) async fn restore(
+    (network, app_id): (&Network, &AppId),
+    number: u32,
+    label: LabelOptions,
+) -> anyhow::Result<()> {
+    let handler = network.handler_for(app_id).await?;
+    let before = handler.get_version(app_id, 0).await?.number;
     let has_label = label.note.is_some() || label.link.is_some();
-    let live = handler.restore_version(sent(&app_id, number, label)).await?.number;
+    let live = handler.restore_version(sent(app_id, number, label)).await?.number;
     network.output.message(match (live == before, has_label) {
         (false, _) => format!("Restored version {number} of application {app_id} as version {live}"),
         (true, true) => format!("Version {number} of application {app_id} is live already: labelled version {live}"),
@@ -99,12 +101,15 @@ pub(super) async fn restore(network: &Network, number: u32, label: LabelOptions)
 }
 
 /// Changes the parts of a label that are given.
-pub(super) async fn label(network: &Network, number: u32, label: LabelOptions) -> anyhow::Result<()> {
-    let app_id = network.application(None)?;
-    let handler = network.handler_for(&app_id).await?;
-    let Version { note, link, .. } = handler.get_version(&app_id, number).await?;
+pub(super) async fn label(
+    (network, app_id): (&Network, &AppId),
+    number: u32,
+    label: LabelOptions,
+) -> anyhow::Result<()> {
+    let handler = network.handler_for(app_id).await?;
+    let Version { note, link, .. } = handler.get_version(app_id, number).await?;
     let label = LabelOptions { note: label.note.or(Some(note)), link: label.link.or(Some(link)) };
-    handler.label_version(sent(&app_id, number, label)).await?;
+    handler.label_version(sent(app_id, number, label)).await?;
     network.output.message(format_args!("Labelled version {number} of application {app_id}"))
 }
 
