@@ -1,5 +1,9 @@
 //! Opens files, and reads columns of them.
 
+mod claims;
+mod compact;
+mod forms;
+mod page_chunks;
 mod pages;
 
 use std::{
@@ -17,19 +21,19 @@ use parquet::{
     data_type::DataType,
     errors::{ParquetError, Result as ParquetResult},
     file::{
-        metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData},
+        metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData},
         page_index::{
-            column_index::ColumnIndexMetaData,
-            index_reader::{decode_column_index, decode_offset_index},
-            offset_index::PageLocation,
+            column_index::ColumnIndexMetaData, index_reader::decode_column_index, offset_index::PageLocation,
         },
-        reader::ChunkReader,
         serialized_reader::SerializedPageReader,
         statistics::Statistics,
     },
 };
 
-use self::pages::BoundedPages;
+use self::{
+    page_chunks::PageChunks,
+    pages::{BoundedPages, VALUES_MAX},
+};
 use crate::{
     Error, Record, RecordId,
     sealed::{
@@ -98,10 +102,12 @@ impl SealedFile {
     }
 
     fn parse(path: &Path, chunks: Chunks) -> Result<Self, Error> {
-        let metadata = ParquetMetaDataReader::new().parse_and_finish(&chunks);
-        let metadata = metadata.map_err(|source| Error::damaged(path, source))?;
+        let metadata = claims::metadata(&chunks).map_err(|source| Error::damaged(path, source))?;
         if !schema::is_ours(metadata.file_metadata().schema_descr()) {
             return Err(Error::damaged(path, "it has other columns"));
+        }
+        if metadata.row_groups().iter().any(|group| group.num_rows() > VALUES_MAX as i64) {
+            return Err(Error::damaged(path, "it claims to have more rows in a group than it can have"));
         }
         Ok(Self { chunks: Arc::new(chunks), metadata })
     }
@@ -202,12 +208,11 @@ impl Group<'_> {
 
     fn locations(&self, column: &ColumnChunkMetaData) -> ParquetResult<Option<Vec<PageLocation>>> {
         let Some(range) = column.offset_index_range() else { return Ok(None) };
-        Ok(Some(decode_offset_index(&self.part(range)?)?.page_locations().clone()))
+        Ok(Some(claims::page_locations(&self.part(range)?)?))
     }
 
     fn part(&self, range: Range<u64>) -> ParquetResult<bytes::Bytes> {
-        let length = range.end.saturating_sub(range.start);
-        self.chunks.get_bytes(range.start, length.try_into().unwrap_or(usize::MAX))
+        claims::description(self.chunks, range.start, range.end.saturating_sub(range.start))
     }
 
     /// Fetches what columns have of these rows, if the file is elsewhere, because a request for each page takes long.
@@ -264,8 +269,12 @@ impl Group<'_> {
     pub(crate) fn read<T: DataType>(&self, column: Column) -> ParquetResult<ColumnRows<T>> {
         let metadata = self.column(column);
         let locations = self.locations(metadata)?;
-        let pages = SerializedPageReader::new(Arc::clone(self.chunks), metadata, self.rows, locations)?;
-        let reader = get_column_reader(metadata.column_descr_ptr(), Box::new(BoundedPages::new(pages)));
+        let (start, length) = metadata.byte_range();
+        let place = start..start.saturating_add(length);
+        let chunks = PageChunks::new(self.chunks, place, metadata.uncompressed_size(), locations.is_some())?;
+        let pages = SerializedPageReader::new(Arc::new(chunks), metadata, self.rows, locations)?;
+        let pages = BoundedPages::new(pages, metadata.column_descr(), self.rows);
+        let reader = get_column_reader(metadata.column_descr_ptr(), Box::new(pages));
         let reader = get_typed_column_reader(reader);
         Ok(ColumnRows { reader, position: 0, values: Vec::new(), levels: Vec::new(), repetition: Vec::new() })
     }

@@ -2,8 +2,9 @@
 
 use std::{fs, time::Duration};
 
-use futures::TryStreamExt;
+use futures::{TryStreamExt, future::join_all};
 use history::{ExportPart, Format, History, Kind, NewRecord};
+use parquet::file::metadata::ParquetMetaDataReader;
 use types::Clock;
 
 use crate::harness::{Harness, app, counters, damage_page, dev, everything, files, kept, page};
@@ -84,6 +85,55 @@ async fn no_changed_byte_stops_a_query() {
     }
     fs::write(&path, &bytes).unwrap();
     assert_eq!(counters(&history, everything()).await.len(), 50);
+}
+
+/// Puts bytes into a file of Parquet, from a position on.
+fn overwritten(file: &[u8], position: usize, bytes: &[u8]) -> Vec<u8> {
+    [&file[..position], bytes, &file[position + bytes.len()..]].concat()
+}
+
+/// The same file, whose schema claims so many columns, as Parquet encodes it.
+fn with_columns(file: &[u8], columns: &[u8]) -> Vec<u8> {
+    let (file, last) = file.split_at(file.len() - 8);
+    let root = b"history\x15";
+    let place = file.windows(root.len()).rposition(|bytes| bytes == root).unwrap() + root.len();
+    let length = u32::from_le_bytes(last[..4].try_into().unwrap()) + columns.len() as u32 - 1;
+    [&file[..place], columns, &file[place + 1..], &length.to_le_bytes(), b"PAR1"].concat()
+}
+
+#[tokio::test]
+async fn files_that_claim_more_than_they_have_are_named() {
+    let harness = Harness::new();
+    let history = harness.open();
+    let (app_id, dev_id, kind) = (app(), dev("a1"), Kind::Uplink);
+    let new = |counter| NewRecord { counter, ..NewRecord::new(&app_id, &dev_id, &kind, harness.clock.now()) };
+    // So many that the file says where its pages are.
+    let appended: Vec<_> = (0..600).map(|counter| history.append(&new(counter))).collect();
+    join_all(appended).await.into_iter().for_each(|uplink| _ = kept(uplink));
+    history.seal().await.unwrap();
+    let path = files(&harness).remove(0);
+    let file = fs::read(&path).unwrap();
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&fs::File::open(&path).unwrap()).unwrap();
+    let pages = metadata.row_group(0).column(0).offset_index_range().unwrap().start as usize;
+
+    let two_gib = [0xfe, 0xff, 0xff, 0xff, 0x0f];
+    let page =
+        [&[0x15, 0, 0x15][..], &two_gib, &[0x15, 0x10, 0x2c, 0x15, 2, 0x15, 10, 0x15, 6, 0x15, 6, 0, 0]].concat();
+    let page_list = [0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07];
+    assert_eq!(with_columns(&file, &[29 * 2]), file);
+    for (lying, reason) in [
+        (overwritten(&file, 4, &page), "a page claims to be larger than it can be"),
+        (overwritten(&file, pages, &page_list), "the places of its pages"),
+        (with_columns(&file, &two_gib), "its description claims what cannot be"),
+        ([&file[..file.len() - 8], &[0xff; 4], b"PAR1"].concat(), "its description is longer than the file"),
+    ] {
+        fs::write(&path, lying).unwrap();
+        let skipped = history.query(everything()).await.unwrap().skipped;
+        assert_eq!(skipped.iter().map(|skipped| &skipped.path).collect::<Vec<_>>(), [&path]);
+        assert!(skipped[0].reason.contains(reason), "{} instead of {reason}", skipped[0].reason);
+    }
+    fs::write(&path, &file).unwrap();
+    assert_eq!(counters(&history, everything()).await.len(), 600);
 }
 
 #[tokio::test]
