@@ -14,6 +14,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
 };
 
+use bytes::Bytes;
 use futures::{TryStreamExt, future};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutPayload, path::Path as Key};
 use tokio::{runtime::Handle, sync::watch};
@@ -184,26 +185,30 @@ impl Bucket {
         if let Some(path) = self.cache.get(object) {
             return Ok(path);
         }
+        let mut content = self.read(object)?;
+        if content.is_none()
+            && let Some(app_id) = object.app_id()
+        {
+            self.look_again(app_id);
+            let listed = self.look(app_id)?.listing.objects.into_iter().find(|listed| listed.key == object.key);
+            content = listed.map(|listed| self.read(&listed)).transpose()?.flatten();
+        }
+        let changed = || Error::damaged(&self.url_of(object), "somebody has changed it since the bucket was listed");
+        self.cache.add(object, &content.ok_or_else(changed)?)
+    }
+
+    /// All of an object. None if it is not what was listed any more.
+    fn read(&self, object: &Object) -> Result<Option<Bytes>, Error> {
         if object.bytes > self.cache.bytes_max {
             let why = "it is larger than cache_bytes_max of history.bucket";
             return Err(Error::damaged(&self.url_of(object), why));
         }
         let key = self.key(&object.key);
-        let (bytes, content) = self.wait("read a file", async {
+        self.wait("read a file", async {
             let found = self.store.get(&key?).await?;
-            // One of another length is not read into memory: it may be of any.
-            let bytes = found.meta.size;
-            Ok((bytes, if bytes == object.bytes { Some(found.bytes().await?) } else { None }))
-        })?;
-        let Some(content) = content else {
-            // No handler changes a file: somebody else did, after it was listed.
-            if let Some(app_id) = object.app_id() {
-                self.look_again(app_id);
-            }
-            let why = format!("it has {bytes} bytes, where the list of the bucket says {}", object.bytes);
-            return Err(Error::damaged(&self.url_of(object), why));
-        };
-        self.cache.add(object, &content)
+            // Another one is not read into memory: it may be of any length.
+            Ok(if object.is_same(&found.meta) { Some(found.bytes().await?) } else { None })
+        })
     }
 
     /// Forgets the copies of an object and of its parts, which may be damaged.
@@ -297,5 +302,49 @@ fn handler_id(root: &Path, random: &dyn Random) -> Result<String, Error> {
             write_whole(&path, &id)?;
             Ok(id)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    const KEY: &str = "handler=h/app=a/day=2026-01-01/5-17-0-1.parquet";
+
+    /// A bucket in memory, of which copies are in a directory.
+    fn bucket(dir: &Path) -> Bucket {
+        Bucket {
+            store: Arc::new(InMemory::new()),
+            url: "s3://history".to_owned(),
+            folder: String::new(),
+            handler: "other".to_owned(),
+            root: dir.to_owned(),
+            cache: Cache::open(dir.join(CACHE), 1000).unwrap(),
+            looks: Looks::default(),
+            lacks_ranges: AtomicBool::new(false),
+            runtime: Handle::current(),
+            closed: watch::Sender::new(false),
+            changing: Mutex::default(),
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_file_with_another_tag_is_only_read_once_it_is_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let bucket = bucket(dir.path());
+        let read = move || {
+            bucket.put(KEY, b"one".to_vec()).unwrap();
+            let listed = bucket.look("a").unwrap().listing.objects.remove(0);
+            assert_eq!(bucket.read(&listed).unwrap().unwrap(), "one");
+            bucket.put(KEY, b"two".to_vec()).unwrap();
+            assert_eq!(bucket.read(&listed).unwrap(), None);
+            assert_eq!(fs::read(bucket.fetch(&listed).unwrap()).unwrap(), b"two");
+            bucket.forget(&listed).unwrap();
+            bucket.delete(KEY).unwrap();
+            assert!(bucket.fetch(&listed).unwrap_err().is_gone());
+        };
+        tokio::task::spawn_blocking(read).await.unwrap();
     }
 }

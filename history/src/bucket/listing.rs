@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use object_store::ObjectMeta;
+
 use crate::{directory::removed::Removal, sealed::name::FileName};
 
 /// Prefix of the folders of handlers.
@@ -57,6 +59,13 @@ impl Object {
 
     fn split(&self) -> (&str, &str) {
         self.key.strip_prefix(HANDLER).and_then(|key| key.split_once('/')).unwrap_or_default()
+    }
+
+    /// False if an answer is about other content than that which was listed: no handler changes a file, but somebody else
+    /// may have.
+    pub(super) fn is_same(&self, answer: &ObjectMeta) -> bool {
+        let is_other_tag = self.e_tag.iter().zip(&answer.e_tag).any(|(listed, e_tag)| listed != e_tag);
+        answer.size == self.bytes && !is_other_tag
     }
 
     /// Parses its name; none if it is not the name of a file of ours.

@@ -65,8 +65,7 @@ impl Bucket {
             found => found?,
         };
         // Not every server looks at the tag.
-        let is_other_tag = object.e_tag.iter().zip(&found.meta.e_tag).any(|(listed, e_tag)| listed != e_tag);
-        if found.meta.size != object.bytes || is_other_tag {
+        if !object.is_same(&found.meta) {
             return Ok(None);
         }
         let content = found.bytes().await?;
