@@ -27,7 +27,7 @@ use self::{
     looks::{Look, Looks},
 };
 use crate::{
-    Error,
+    Error, OwnerOf,
     directory::{LOCK, removed::Removal, write_whole},
     settings::bucket::BucketSettings,
 };
@@ -36,7 +36,6 @@ use crate::{
 pub(crate) const CACHE: &str = "bucket/cache";
 
 /// A bucket that handlers share. All methods wait: they are not for async code.
-#[derive(Debug)]
 pub(crate) struct Bucket {
     store: Arc<dyn ObjectStore>,
     url: String,
@@ -64,13 +63,17 @@ pub(crate) struct Turn<'a> {
 
 impl Bucket {
     /// Prepares to use the bucket of the settings; none if they name none. It need not be there now.
-    pub(crate) fn open(root: &Path, settings: &BucketSettings, random: &dyn Random) -> Result<Option<Self>, Error> {
+    pub(crate) fn open(
+        root: &Path,
+        settings: &BucketSettings,
+        (random, owner_of): (&dyn Random, &OwnerOf),
+    ) -> Result<Option<Self>, Error> {
         if settings.url.is_empty() {
             return Ok(None);
         }
         let (bucket, folder) = connect::parse_url(&settings.url)?;
         let runtime = Handle::try_current().map_err(|error| Error::Task(error.into()))?;
-        let cache = Cache::open(root.join(CACHE), settings.cache_bytes_max)?;
+        let cache = Cache::open(root.join(CACHE), settings.cache_bytes_max, Arc::clone(owner_of))?;
         Ok(Some(Self {
             store: connect::connect(settings, bucket)?,
             url: settings.url.trim_end_matches('/').to_owned(),
@@ -321,7 +324,7 @@ mod tests {
             folder: String::new(),
             handler: "other".to_owned(),
             root: dir.to_owned(),
-            cache: Cache::open(dir.join(CACHE), 1000).unwrap(),
+            cache: Cache::open(dir.join(CACHE), 1000, Arc::new(ToString::to_string)).unwrap(),
             looks: Looks::default(),
             lacks_ranges: AtomicBool::new(false),
             runtime: Handle::current(),

@@ -58,7 +58,7 @@ impl History {
     pub fn open(dir: impl Into<PathBuf>, settings: Settings, environment: Environment<'_>) -> Result<Arc<Self>, Error> {
         let root = dir.into();
         let Environment { clock, random, owner_of } = environment;
-        let bucket = Bucket::open(&root, &settings.bucket, random)?.map(Arc::new);
+        let bucket = Bucket::open(&root, &settings.bucket, (random, &owner_of))?.map(Arc::new);
         let bounds = Bounds::new(settings);
         let writer = u64::from_be_bytes(random.array()) as u32;
         let tail = match bounds.is_on() {

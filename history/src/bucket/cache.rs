@@ -1,7 +1,9 @@
-//! Copies of objects, and of parts of them, on this disk, of which those that were used last are kept.
+//! Copies of objects, and of parts of them, on this disk. If there are too many, the owner with the most loses those that
+//! were not used for the longest time, so that the queries of one take nothing from others.
 
 use std::{
-    collections::BTreeMap,
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap, HashSet},
     fs::{self, File},
     ops::Range,
     os::unix::fs::FileExt,
@@ -10,10 +12,11 @@ use std::{
 };
 
 use bytes::Bytes;
+use types::AppId;
 
-use super::listing::Object;
+use super::listing::{Object, application};
 use crate::{
-    Error,
+    Error, OwnerOf,
     directory::{list, remove},
     sealed::write::UNFINISHED,
 };
@@ -24,26 +27,28 @@ const SLASH: &str = ",";
 const PART: &str = ".part-";
 
 /// Copies of objects, and of parts of them, on this disk.
-#[derive(Debug)]
 pub(super) struct Cache {
     dir: PathBuf,
     pub(super) bytes_max: u64,
+    owner_of: OwnerOf,
     held: Mutex<Held>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Held {
     /// The length of each copy, and when it was used, in uses of all.
     files: BTreeMap<String, (u64, u64)>,
+    /// The bytes of each application that has copies, and of all.
+    applications: HashMap<String, u64>,
     bytes: u64,
     uses: u64,
 }
 
 impl Cache {
     /// Finds what an earlier process has left.
-    pub(super) fn open(dir: PathBuf, bytes_max: u64) -> Result<Self, Error> {
+    pub(super) fn open(dir: PathBuf, bytes_max: u64, owner_of: OwnerOf) -> Result<Self, Error> {
         fs::create_dir_all(&dir).map_err(Error::file("create", &dir))?;
-        let cache = Self { dir, bytes_max, held: Mutex::default() };
+        let cache = Self { dir, bytes_max, owner_of, held: Mutex::default() };
         for path in list(&cache.dir)? {
             let name = path.file_name().and_then(|name| name.to_str()).filter(|name| !name.ends_with(UNFINISHED));
             match name {
@@ -102,7 +107,7 @@ impl Cache {
         keys.iter().try_for_each(|key| self.remove(key))
     }
 
-    /// Writes a copy, in place of those that were not used for the longest time.
+    /// Writes a copy, in place of others.
     fn write(&self, key: &str, content: &[u8]) -> Result<PathBuf, Error> {
         let path = self.path(key);
         let uses = {
@@ -138,10 +143,14 @@ impl Cache {
 
     fn make_room(&self, newest: Option<&str>) -> Result<(), Error> {
         loop {
-            let surplus = self.held().surplus(self.bytes_max, newest);
+            let surplus = self.held().surplus(self.bytes_max, newest, |app_id| self.owner(app_id));
             let Some(key) = surplus else { return Ok(()) };
             self.remove(&key)?;
         }
+    }
+
+    fn owner(&self, app_id: &str) -> String {
+        app_id.parse::<AppId>().map_or_else(|_| app_id.to_owned(), |app_id| (self.owner_of)(&app_id))
     }
 
     fn path(&self, key: &str) -> PathBuf {
@@ -180,6 +189,7 @@ impl Held {
         self.forget(&key);
         self.uses += 1;
         self.bytes += bytes;
+        *self.applications.entry(app_of(&key).to_owned()).or_default() += bytes;
         self.files.insert(key, (bytes, self.uses));
     }
 
@@ -190,31 +200,67 @@ impl Held {
     }
 
     fn forget(&mut self, key: &str) {
-        if let Some((bytes, _)) = self.files.remove(key) {
-            self.bytes -= bytes;
+        let Some((bytes, _)) = self.files.remove(key) else { return };
+        self.bytes -= bytes;
+        if let Some(all) = self.applications.get_mut(app_of(key)) {
+            *all -= bytes;
+            if *all == 0 {
+                self.applications.remove(app_of(key));
+            }
         }
     }
 
-    /// The copy that goes first while there are too many, but not the newest, which is about to be read.
-    fn surplus(&self, bytes_max: u64, newest: Option<&str>) -> Option<String> {
-        let others = self.files.iter().filter(|(key, _)| Some(key.as_str()) != newest);
-        let (key, _) = others.filter(|_| self.bytes > bytes_max).min_by_key(|(_, (_, used))| *used)?;
-        Some(key.clone())
+    /// The copy that goes first while there are too many: of the owner with the most, and never the newest, which is about
+    /// to be read.
+    fn surplus(&self, bytes_max: u64, newest: Option<&str>, owner_of: impl Fn(&str) -> String) -> Option<String> {
+        if self.bytes <= bytes_max {
+            return None;
+        }
+        let mut owners: HashMap<String, (u64, HashSet<&str>)> = HashMap::new();
+        for (app_id, bytes) in &self.applications {
+            let (all, applications) = owners.entry(owner_of(app_id)).or_default();
+            *all += bytes;
+            applications.insert(app_id);
+        }
+        let mut owners: Vec<_> = owners.into_values().collect();
+        owners.sort_unstable_by_key(|(bytes, _)| Reverse(*bytes));
+        // The newest may be all that the first has.
+        owners.iter().find_map(|(_, applications)| {
+            let copies = self.files.iter().filter(|(key, _)| Some(key.as_str()) != newest);
+            let theirs = copies.filter(|(key, _)| applications.contains(app_of(key)));
+            theirs.min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone())
+        })
     }
+}
+
+/// The application that a copy is of.
+fn app_of(key: &str) -> &str {
+    application(key).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{path::Path, sync::Arc};
+
     use super::*;
 
     fn object(name: &str) -> Object {
-        Object { key: format!("handler=h/app=a/day=d/{name}"), bytes: 10, e_tag: None }
+        object_of("a1", name)
+    }
+
+    fn object_of(app_id: &str, name: &str) -> Object {
+        Object { key: format!("handler=h/app={app_id}/day=d/{name}"), bytes: 10, e_tag: None }
+    }
+
+    /// Applications whose ids begin alike have one owner.
+    fn open(dir: &Path, bytes_max: u64) -> Cache {
+        Cache::open(dir.to_owned(), bytes_max, Arc::new(|app_id| app_id.as_str()[..1].to_owned())).unwrap()
     }
 
     #[test]
     fn parts_are_found_by_what_they_have_of_which_content() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache::open(dir.path().to_owned(), 25).unwrap();
+        let cache = open(dir.path(), 25);
         let one = object("1");
         let other = Object { e_tag: Some("\"other\"".to_owned()), ..one.clone() };
         cache.add_part(&one, &(4..9), b"45678").unwrap();
@@ -224,7 +270,7 @@ mod tests {
             assert_eq!(cache.part(object, &range), None, "{range:?}");
         }
         // Another process finds it, and one that is incomplete is none.
-        let again = Cache::open(dir.path().to_owned(), 25).unwrap();
+        let again = open(dir.path(), 25);
         assert_eq!(again.part(&one, &(5..7)).unwrap(), "56");
         fs::write(list(dir.path()).unwrap().remove(0), "4").unwrap();
         assert_eq!(again.part(&one, &(5..7)), None);
@@ -240,7 +286,7 @@ mod tests {
     #[test]
     fn a_part_that_is_larger_than_all_copies_may_be_is_not_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache::open(dir.path().to_owned(), 4).unwrap();
+        let cache = open(dir.path(), 4);
         cache.add_part(&object("1"), &(0..4), b"0123").unwrap();
         cache.add_part(&object("1"), &(0..5), b"01234").unwrap();
         assert_eq!(cache.part(&object("1"), &(0..4)).unwrap(), "0123");
@@ -248,9 +294,29 @@ mod tests {
     }
 
     #[test]
+    fn the_copies_of_the_owner_with_the_most_go_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = open(dir.path(), 40);
+        let quiet = object_of("b1", "1");
+        cache.add(&quiet, &[0; 10]).unwrap();
+        // One reads all of two applications, and displaces only copies of its own.
+        let all = ["a1", "a2"].map(|app_id| ["1", "2", "3"].map(|name| object_of(app_id, name)));
+        all.iter().flatten().for_each(|object| _ = cache.add(object, &[0; 10]).unwrap());
+        assert!(cache.get(&quiet).is_some());
+        let held = all.iter().flatten().map(|object| cache.get(object).is_some()).collect::<Vec<_>>();
+        assert_eq!(held, [false, false, false, true, true, true]);
+        // One that is larger than the rest displaces those of its owner first.
+        let large = object_of("b1", "2");
+        cache.add(&large, &[0; 35]).unwrap();
+        assert!(cache.get(&large).is_some() && cache.get(&quiet).is_none());
+        assert!(all.iter().flatten().all(|object| cache.get(object).is_none()));
+        assert_eq!(cache.held().applications, HashMap::from([("b1".to_owned(), 35)]));
+    }
+
+    #[test]
     fn copies_are_bounded_and_those_used_last_stay() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache::open(dir.path().to_owned(), 25).unwrap();
+        let cache = open(dir.path(), 25);
         let [one, two, three] = ["1", "2", "3"].map(object);
         assert!(cache.get(&one).is_none());
         cache.add(&one, &[1; 10]).unwrap();
@@ -262,8 +328,8 @@ mod tests {
         assert_eq!(held(&cache), [true, false, true]);
 
         fs::write(dir.path().join("x.unfinished"), "half").unwrap();
-        assert_eq!(held(&Cache::open(dir.path().to_owned(), 25).unwrap()), [true, false, true]);
-        let smaller = Cache::open(dir.path().to_owned(), 10).unwrap();
+        assert_eq!(held(&open(dir.path(), 25)), [true, false, true]);
+        let smaller = open(dir.path(), 10);
         assert_eq!(held(&smaller).iter().filter(|is_held| **is_held).count(), 1);
         smaller.retain(|_| false).unwrap();
         assert_eq!((held(&smaller), list(dir.path()).unwrap().len()), ([false; 3], 0));

@@ -75,8 +75,13 @@ impl Object {
 
     /// The application whose records it has.
     pub(crate) fn app_id(&self) -> Option<&str> {
-        self.file().strip_prefix("app=")?.split_once('/').map(|(app_id, _)| app_id)
+        application(&self.key)
     }
+}
+
+/// The application whose records what has this key has.
+pub(super) fn application(key: &str) -> Option<&str> {
+    key.split_once("/app=")?.1.split_once('/').map(|(app_id, _)| app_id)
 }
 
 /// The key that says that something was removed, without content.
