@@ -33,7 +33,7 @@ pub use self::{
 pub(crate) use self::{group::Group, heard::ChangedDevices};
 use self::{
     message::message,
-    record::{Correction, outcome, record, version_that_ran},
+    record::{Correction, outcome, record, version_label, version_that_ran},
 };
 use crate::{
     Error,
@@ -88,6 +88,8 @@ struct Sent {
     application: ApplicationSummary,
     device: Device,
     made: history::Outcome,
+    /// Which version of the functions made it, for metrics.
+    version_label: &'static str,
     failure: Option<RunFailure>,
     is_valid: bool,
     cost: Cost,
@@ -147,15 +149,17 @@ impl Uplinks {
         let recorded = self.history.as_deref().map(record);
         let (made, failure, cost) = (outcome(&decoded), RunFailure::of(&decoded), decoded.cost);
         let is_valid = decoded.validity != Validity::Invalid;
-        let version = version_that_ran(&application, &decoded);
+        let (version, version_label) =
+            (version_that_ran(&application, &decoded), version_label(&application, &decoded));
         let outcome = (reader == Reader::Caller).then(|| Outcome::of(&decoded, &payload));
         let kept = self.publish(&device, payload, decoded, version);
-        Sent { application, device, made, failure, is_valid, cost, outcome, kept, recorded }
+        Sent { application, device, made, version_label, failure, is_valid, cost, outcome, kept, recorded }
     }
 
     /// Waits until it is stored wherever it has to be, and counts it.
     async fn settle(&self, sent: Sent) -> Result<Handled, Error> {
-        let Sent { application, device, made, failure, is_valid, cost, mut outcome, kept, recorded } = sent;
+        let Sent { application, device, made, version_label, failure, is_valid, cost, mut outcome, kept, recorded } =
+            sent;
         self.heard.note(&application, &device);
         // Both at the same time: a record is written once it is waited for.
         let recorded = async {
@@ -166,7 +170,7 @@ impl Uplinks {
         };
         let (published, ()) = join!(published(kept), recorded);
         published?;
-        metrics::uplink_decoded(made.as_str());
+        metrics::uplink_decoded(made.as_str(), version_label);
         if made != history::Outcome::NotConverted {
             self.runs.count(&application.app_id, failure, cost);
         }

@@ -142,6 +142,8 @@ fn every_reported_metric_is_documented_and_has_help_and_a_type() {
         (&["applications", "pf", "set", "decoder"], "function Decoder(bytes) { return { n: bytes.length }; }"),
         (&["devices", "register", "dev-1"], ""),
         (&["devices", "simulate", "dev-1", "00"], ""),
+        (&["applications", "pf", "set", "decoder", "--share", "100%"], "function Decoder() { return { n: 1 }; }"),
+        (&["devices", "simulate", "dev-1", "00"], ""),
     ] {
         process.type_command(dir.path(), arguments, input);
     }
@@ -152,8 +154,10 @@ fn every_reported_metric_is_documented_and_has_help_and_a_type() {
         "airlock_requests_waiting{service=\"handler\"} 0",
         "airlock_sandbox_waiting_messages{pool=\"handler\"} 0",
         "airlock_mqtt_queued_messages 0",
-        "airlock_sandbox_seconds_bucket{le=\"+Inf\"} 1",
-        "airlock_sandbox_fuel_bucket{le=\"+Inf\"} 1",
+        "airlock_uplink_outcomes_total{outcome=\"decoded\",version=\"live\"} 1",
+        "airlock_uplink_outcomes_total{outcome=\"decoded\",version=\"candidate\"} 1",
+        "airlock_sandbox_seconds_bucket{le=\"+Inf\"} 2",
+        "airlock_sandbox_fuel_bucket{le=\"+Inf\"} 2",
         "process_cpu_seconds_total ",
     ] {
         assert!(text.contains(expected), "{expected} is not in:\n{text}");

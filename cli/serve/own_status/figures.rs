@@ -250,7 +250,8 @@ mod tests {
     #[test]
     fn functions_have_means_once_they_have_run() {
         let functions = figures(&[
-            r#"airlock_uplink_outcomes_total{outcome="not_converted"} 3"#,
+            r#"airlock_uplink_outcomes_total{outcome="not_converted",version="live"} 1"#,
+            r#"airlock_uplink_outcomes_total{outcome="not_converted",version="none"} 2"#,
             "airlock_sandbox_fuel_sum 3000",
             "airlock_sandbox_fuel_count 2",
             "airlock_sandbox_seconds_sum 0.0005",

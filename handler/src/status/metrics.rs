@@ -27,7 +27,8 @@ pub(crate) fn describe() {
     );
     describe_counter!(
         OUTCOMES,
-        "Uplinks by what the payload functions made of them: decoded, failed, invalid, or not_converted"
+        "Uplinks by what the payload functions made of them: decoded, failed, invalid, or not_converted; and by the \
+         version that ran: live, candidate (for a share of the devices), or none"
     );
     describe_counter!(LATE_UPLINKS, "Uplinks that network brokers forwarded too late to be answered");
     describe_counter!(JOINS, "Join requests by result: joined, or the kind of error");
@@ -57,9 +58,10 @@ pub(crate) fn uplink_published(cost: Cost) {
     histogram!(FUEL).record(cost.fuel as f64);
 }
 
-/// Counts an uplink by its outcome, as history names it.
-pub(crate) fn uplink_decoded(outcome: &'static str) {
-    counter!(OUTCOMES, "outcome" => outcome).increment(1);
+/// Counts an uplink by its outcome, as history names it, and by which version of the functions ran. A number of it would
+/// be a label without a bound.
+pub(crate) fn uplink_decoded(outcome: &'static str, version: &'static str) {
+    counter!(OUTCOMES, "outcome" => outcome, "version" => version).increment(1);
 }
 
 pub(crate) fn uplink_dropped(kind: Kind) {

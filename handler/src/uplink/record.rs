@@ -57,6 +57,15 @@ pub(crate) fn version_that_ran(application: &ApplicationSummary, decoded: &Decod
     application.version.filter(|_| did_run(application, decoded))
 }
 
+/// Which version of the functions made this of an uplink, without its number.
+pub(crate) fn version_label(application: &ApplicationSummary, decoded: &Decoded) -> &'static str {
+    match (did_run(application, decoded), application.is_candidate) {
+        (false, _) => "none",
+        (true, false) => "live",
+        (true, true) => "candidate",
+    }
+}
+
 fn did_run(application: &ApplicationSummary, decoded: &Decoded) -> bool {
     let ran = decoded.validity != Validity::NotConverted || decoded.error.is_some();
     ran && application.has_uplink_function
