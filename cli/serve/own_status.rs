@@ -56,8 +56,8 @@ impl StatusSource for OwnStatus {
         Box::pin(async move {
             let (checks, owners, (figures, ranking), audit) =
                 tokio::join!(checks(&self.health), self.owners(owner), self.figures(), self.audit());
-            let Figures { services, queues, applications, functions } = figures;
-            ServerStatus { checks, services, owners, queues, applications, functions, ranking, audit }
+            let Figures { services, queues, applications, history, functions } = figures;
+            ServerStatus { checks, services, owners, queues, applications, history, functions, ranking, audit }
         })
     }
 

@@ -18,7 +18,7 @@ pub use error::{Error, Result};
 pub use settings::Settings;
 pub use status::{
     ApplicationFunctions, ApplicationLoad, AuditTail, Check, CheckResult, ConnectionStatus, Count, EventStatus,
-    FunctionCounts, FunctionFailure, FunctionRanking, FunctionSums, NetworkStatus, NetworkTrial, NetworksStatus,
-    NewNetwork, NotTakenStatus, OwnerUse, Queue, RouteStatus, ServerStatus, ServiceLoad, ShadowCodecStatus,
-    ShadowConnection, ShadowStatus, StatusSource, TrialCheck, TriedUplink,
+    FunctionCounts, FunctionFailure, FunctionRanking, FunctionSums, HistoryState, NetworkStatus, NetworkTrial,
+    NetworksStatus, NewNetwork, NotTakenStatus, OwnerUse, Queue, RouteStatus, ServerStatus, ServiceLoad,
+    ShadowCodecStatus, ShadowConnection, ShadowStatus, StatusSource, TrialCheck, TriedUplink,
 };

@@ -52,6 +52,8 @@ pub struct ServerStatus {
     pub queues: Vec<Queue>,
     /// The applications of MQTT clients, those with most waiting messages first.
     pub applications: Vec<ApplicationLoad>,
+    /// Whether history keeps records.
+    pub history: HistoryState,
     /// The payload functions of all applications together.
     pub functions: FunctionCounts,
     /// The applications that stand out by their payload functions.
@@ -151,6 +153,26 @@ pub struct Count {
     pub what: String,
     /// Their number.
     pub count: u64,
+}
+
+/// Whether history keeps records, and how many it did not.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryState {
+    /// False since the disk refused the last ones; none if history is off, or elsewhere.
+    pub is_kept: Option<bool>,
+    /// Records that were not kept, by reason.
+    pub lost: Vec<Count>,
+}
+
+impl HistoryState {
+    /// The state in words; empty if there is none.
+    pub(crate) fn words(&self) -> &'static str {
+        match self.is_kept {
+            Some(true) => "kept",
+            Some(false) => "not kept",
+            None => "",
+        }
+    }
 }
 
 /// Results and cost of payload functions.

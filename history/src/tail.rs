@@ -17,6 +17,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
+use metrics::{describe_gauge, gauge};
 use server::status::ErrorChain;
 
 use self::{
@@ -25,6 +26,9 @@ use self::{
     segment::{Index, Segment, is_segment},
 };
 use crate::{Error, Loss, RecordId, directory::list, settings::bounds::SegmentBytes};
+
+/// One while records are kept.
+const KEPT: &str = "airlock_history_kept";
 
 /// Number of full segments that may wait to be sealed before no more is kept.
 const FULL_SEGMENTS_MAX: usize = 8;
@@ -65,6 +69,8 @@ struct Active {
 impl Tail {
     /// Opens the segments in `dir` that no running process has. `writer` is a random number.
     pub(crate) fn open(dir: &Path, writer: u32, segment_bytes_max: SegmentBytes) -> Result<Self, Error> {
+        describe_gauge!(KEPT, "1 while history keeps records, 0 since the disk refused the last ones");
+        gauge!(KEPT).set(1);
         let dirs = OwnDir::take_all(dir, &format!("{writer:08x}"))?;
         let mut segments = Vec::new();
         for dir in &dirs {
@@ -94,12 +100,18 @@ impl Tail {
         let mut active = self.active();
         let result = self.write_to(&mut active, blocks);
         let was_failing = mem::replace(&mut active.is_failing, result.is_err());
-        result.map_err(|error| {
-            if !was_failing {
-                tracing::error!(error = %ErrorChain(&error), "messages are not kept in history");
+        match &result {
+            Err(error) if !was_failing => {
+                gauge!(KEPT).set(0);
+                tracing::error!(error = %ErrorChain(error), "messages are not kept in history");
             }
-            if error.is_full() { Loss::Full } else { Loss::Failed }
-        })
+            Ok(()) if was_failing => {
+                gauge!(KEPT).set(1);
+                tracing::info!("messages are kept in history again");
+            }
+            _ => {}
+        }
+        result.map_err(|error| if error.is_full() { Loss::Full } else { Loss::Failed })
     }
 
     fn write_to(&self, active: &mut Active, blocks: &[RawBlock]) -> Result<(), Error> {
@@ -216,7 +228,26 @@ fn no_room(dirs: &[OwnDir]) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use testing::Log;
+
     use super::*;
+
+    #[test]
+    fn the_log_says_once_that_nothing_is_kept_and_once_that_it_is_again() {
+        let (log, _logging) = Log::start(tracing::Level::INFO);
+        let dir = tempfile::tempdir().unwrap();
+        let tail = Tail::open(dir.path(), 7, SegmentBytes { usual: 100, most: 100 }).unwrap();
+        let own = dir.path().join("00000007");
+        fs::remove_dir_all(&own).unwrap();
+        (0..2).for_each(|_| assert_eq!(tail.write(&[]), Err(Loss::Failed)));
+        fs::create_dir(&own).unwrap();
+        (0..2).for_each(|_| assert_eq!(tail.write(&[]), Ok(())));
+        for line in ["messages are not kept in history", "messages are kept in history again"] {
+            assert_eq!(log.text().matches(line).count(), 1, "{}", log.text());
+        }
+    }
 
     #[test]
     fn a_segment_of_many_applications_becomes_larger_within_all_limits() {

@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use console::{ApplicationLoad, Count, FunctionCounts, Queue, ServiceLoad};
+use console::{ApplicationLoad, Count, FunctionCounts, HistoryState, Queue, ServiceLoad};
 
 use super::samples::Samples;
 
@@ -25,6 +25,8 @@ const APPLICATION_CLIENTS: &str = "airlock_mqtt_application_connections";
 const APPLICATION_QUEUED: &str = "airlock_mqtt_application_queued_messages";
 const APPLICATION_DELIVERED: &str = "airlock_mqtt_application_delivered_total";
 const APPLICATION_DROPPED: &str = "airlock_mqtt_application_dropped_total";
+const HISTORY_KEPT: &str = "airlock_history_kept";
+const HISTORY_LOST: &str = "airlock_history_lost_records_total";
 const OUTCOMES: &str = "airlock_uplink_outcomes_total";
 const SANDBOX_TIME: &str = "airlock_sandbox_seconds";
 const SANDBOX_FUEL: &str = "airlock_sandbox_fuel";
@@ -45,6 +47,7 @@ pub(super) struct Figures {
     pub(super) services: Vec<ServiceLoad>,
     pub(super) queues: Vec<Queue>,
     pub(super) applications: Vec<ApplicationLoad>,
+    pub(super) history: HistoryState,
     pub(super) functions: FunctionCounts,
 }
 
@@ -54,6 +57,7 @@ impl Figures {
             services: services(samples),
             queues: queues(samples),
             applications: applications(samples),
+            history: history(samples),
             functions: functions(samples),
         }
     }
@@ -143,6 +147,12 @@ fn applications(samples: &Samples<'_>) -> Vec<ApplicationLoad> {
     all
 }
 
+fn history(samples: &Samples<'_>) -> HistoryState {
+    let lost = samples.by(HISTORY_LOST, "reason").into_iter().filter(|(_, count)| *count > 0.0);
+    let lost = lost.map(|(reason, count)| Count { what: reason.replace('_', " "), count: count as u64 });
+    HistoryState { is_kept: samples.sum(HISTORY_KEPT).map(|kept| kept > 0.0), lost: lost.collect() }
+}
+
 fn functions(samples: &Samples<'_>) -> FunctionCounts {
     let outcome = |(outcome, count): (&str, f64)| Count { what: outcome.replace('_', " "), count: count as u64 };
     FunctionCounts {
@@ -203,6 +213,8 @@ mod tests {
             APPLICATION_QUEUED,
             APPLICATION_DELIVERED,
             APPLICATION_DROPPED,
+            HISTORY_KEPT,
+            HISTORY_LOST,
             OUTCOMES,
             SANDBOX_TIME,
             SANDBOX_FUEL,
@@ -245,6 +257,20 @@ mod tests {
         .services;
         let [handler] = &*services else { panic!("{services:?}") };
         assert_eq!((handler.running, handler.waiting, handler.refused, handler.failed), (2, 0, 2, 7));
+    }
+
+    #[test]
+    fn history_says_whether_it_keeps_records_and_what_it_lost() {
+        let history = figures(&[
+            "airlock_history_kept 0",
+            r#"airlock_history_lost_records_total{reason="full"} 3"#,
+            r#"airlock_history_lost_records_total{reason="too_large"} 1"#,
+            r#"airlock_history_lost_records_total{reason="slow"} 0"#,
+        ])
+        .history;
+        let lost: Vec<_> = history.lost.iter().map(|lost| (lost.what.as_str(), lost.count)).collect();
+        assert_eq!((history.is_kept, &lost[..]), (Some(false), &[("full", 3), ("too large", 1)][..]));
+        assert_eq!(figures(&[]).history.is_kept, None);
     }
 
     #[test]

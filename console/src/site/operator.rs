@@ -25,7 +25,10 @@ use crate::{
     console::Place,
     form::drafts::Fields,
     session::Session,
-    status::{ApplicationLoad, AuditTail, Check, FunctionCounts, FunctionRanking, Queue, ServerStatus, ServiceLoad},
+    status::{
+        ApplicationLoad, AuditTail, Check, FunctionCounts, FunctionRanking, HistoryState, Queue, ServerStatus,
+        ServiceLoad,
+    },
 };
 
 /// Maximum time that the page waits to learn which applications it may link.
@@ -53,6 +56,7 @@ struct View {
     owners_problem: Option<String>,
     queues: Vec<Queue>,
     applications: Vec<ApplicationLoad>,
+    history: HistoryState,
     functions: FunctionCounts,
     ranking: Ranking,
     /// The path of the audit log; none if it has no file, or one that cannot be read.
@@ -102,7 +106,7 @@ pub(super) async fn own_applications(console: &Console, session: &Session) -> BT
 impl View {
     fn of(status: ServerStatus, own: &BTreeSet<String>) -> Self {
         let ServerStatus { services, owners, queues, applications, .. } = status;
-        let ServerStatus { functions, ranking, audit, .. } = status;
+        let ServerStatus { history, functions, ranking, audit, .. } = status;
         let (owners, owners_problem) = match owners {
             Ok(owners) => (owners.into_iter().map(Usage::from).collect(), None),
             Err(reason) => (Vec::new(), Some(reason)),
@@ -119,6 +123,7 @@ impl View {
             owners_problem,
             queues,
             applications,
+            history,
             functions,
             ranking: Ranking::of(ranking, own),
             audit_path,

@@ -6,8 +6,8 @@ use airlock::serve::Stack;
 use client::account::AccountClient;
 use console::{
     ApplicationFunctions, ApplicationLoad, AuditTail, Check, Console, Count, FunctionCounts, FunctionFailure,
-    FunctionRanking, FunctionSums, NetworkTrial, NetworksStatus, NewNetwork, OwnerUse, Queue, ServerStatus,
-    ServiceLoad, Settings, StatusSource, TrialCheck,
+    FunctionRanking, FunctionSums, HistoryState, NetworkTrial, NetworksStatus, NewNetwork, OwnerUse, Queue,
+    ServerStatus, ServiceLoad, Settings, StatusSource, TrialCheck,
 };
 use futures::future::BoxFuture;
 use server::serve::Listeners;
@@ -91,6 +91,7 @@ impl Fake {
             owners: Ok(vec![usage(if owner.is_empty() { name() } else { owner.to_owned() })]),
             queues: vec![Queue { name: name(), is_connected: Some(false), ..Queue::default() }],
             applications: vec![ApplicationLoad { name: name(), clients: 1, waiting: 2, delivered: 3, lost: 4 }],
+            history: HistoryState { is_kept: Some(false), lost: vec![count()] },
             functions: FunctionCounts { outcomes: vec![count()], mean_fuel: Some(3775), mean_time_us: None },
             ranking: self.ranking.clone(),
             audit: self.audit.clone(),
@@ -257,7 +258,7 @@ async fn an_audit_log_that_cannot_be_read_is_named_and_the_rest_stays() {
     let (_network, [alice, ..]) = start(Some(Fake { audit, ..Fake::named("everything") })).await;
     let page = alice.get(PATH).await;
     assert!(page.status == 200 && page.html.contains("cannot read `/var/lib/audit.log`"), "{}", page.html);
-    for part in ["everything", "not connected", "90%", "3775"] {
+    for part in ["everything", "not connected", "90%", "3775", "The disk refused the last records"] {
         assert!(page.html.contains(part), "{part}: {}", page.html);
     }
     let page = alice.get(&format!("{PATH}?owner=user+carol")).await;
@@ -285,7 +286,8 @@ async fn a_server_shows_itself_to_its_operators() {
     visitor.get("/console").await;
     // What is stored is counted after the start.
     let page = visitor.until(PATH, "<td>user alice</td>\n<td>stored bytes</td>").await;
-    for part in ["component_token", "<td>handler</td>", "MQTT clients", "href=\"/console/bridges\""] {
+    let kept = "<span class=\"badge good\">kept</span>";
+    for part in ["component_token", "<td>handler</td>", "MQTT clients", "href=\"/console/bridges\"", kept] {
         assert!(page.html.contains(part), "{part}: {}", page.html);
     }
     let functions = functions_of(&page.html);
