@@ -68,8 +68,9 @@ impl History {
         let queue = Arc::new(Queue::new(Arc::clone(&clock), writer, bounds.queue_bytes_max(), bounds.wait()));
         let disk = Arc::new(Disk::new(root, tail));
         let losses = Arc::clone(&queue.losses);
+        let reading = (bounds.scans_max(), Arc::clone(&owner_of));
         let keeper = Arc::new(Keeper::new(Arc::clone(&disk), bounds.clone(), (clock, owner_of), losses, writer));
-        let reader = Arc::new(Reader::new(Arc::clone(&disk), bucket.clone(), bounds.scans_max()));
+        let reader = Arc::new(Reader::new(Arc::clone(&disk), bucket.clone(), reading));
         let history = Arc::new(Self { bounds, queue, disk, keeper, reader, bucket, threads: Mutex::default() });
         history.start()?;
         Ok(history)

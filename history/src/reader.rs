@@ -22,7 +22,7 @@ use self::{
     sources::{Source, Sources},
 };
 use crate::{
-    Error, LIMIT_MAX, Page, Query, Skipped,
+    Error, LIMIT_MAX, OwnerOf, Page, Query, Skipped,
     bucket::Bucket,
     query::{Best, Filter, Shared},
     reader::turns::Turns,
@@ -59,8 +59,8 @@ impl Drop for Stop {
 }
 
 impl Reader {
-    pub(crate) fn new(disk: Arc<Disk>, bucket: Option<Arc<Bucket>>, scans_max: usize) -> Self {
-        Self { disk, bucket, turns: Turns::new(scans_max), reported: Mutex::default() }
+    pub(crate) fn new(disk: Arc<Disk>, bucket: Option<Arc<Bucket>>, (scans_max, owner_of): (usize, OwnerOf)) -> Self {
+        Self { disk, bucket, turns: Turns::new(scans_max, owner_of), reported: Mutex::default() }
     }
 
     /// One page, when it is the application's turn.
