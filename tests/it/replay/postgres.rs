@@ -2,7 +2,8 @@
 
 use std::{
     fs::{self, File},
-    io::Read,
+    io::{Read, Write},
+    net::TcpListener,
     path::PathBuf,
     process::{Command, Stdio},
     sync::mpsc::channel,
@@ -155,6 +156,37 @@ fn what_is_wrong_with_a_server_is_said_in_a_line_without_the_password() {
     server.stop();
     let output = run(&mut with_password(command(dir.path(), &good, &[]), &server), "");
     assert!(complaint(&output).contains("cannot connect to"), "{output:?}");
+}
+
+/// A server that gives this answer to the first that is said to it, and its port.
+fn answering(answer: Vec<u8>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        assert!(connection.read(&mut [0; 1024]).unwrap() > 0);
+        connection.write_all(&answer).unwrap();
+    });
+    port
+}
+
+#[test]
+fn a_server_that_is_too_old_or_is_no_postgresql_is_named_in_a_line() {
+    let dir = with_codec();
+    let fields = b"SFATAL\0C0A000\0Munsupported frontend protocol 3.0: server supports 1.0 to 2.0\0\0";
+    let old = [&b"E"[..], &(fields.len() as u32 + 4).to_be_bytes(), fields].concat();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    for (port, seconds, reason) in [
+        (answering(old), 60, "refuses the connection: unsupported frontend protocol 3.0"),
+        (answering(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()), 60, "cannot connect to"),
+        (silent.local_addr().unwrap().port(), 1, "it does not answer"),
+    ] {
+        let from = format!("postgres://u:p@127.0.0.1:{port}/x?connect_timeout={seconds}");
+        let output = run(&mut command(dir.path(), &from, &[]), "");
+        let error = complaint(&output);
+        assert!(error.contains(reason) && error.trim_end().lines().count() == 1, "{error}");
+        assert_eq!(output.status.code(), Some(1), "{error}");
+    }
 }
 
 #[test]

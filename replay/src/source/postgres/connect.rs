@@ -3,6 +3,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use client::Trust;
+use tokio::time::timeout;
 use tokio_postgres::{
     Client, Config,
     config::{Host, SslMode},
@@ -12,7 +13,7 @@ use types::{Kind, Secret};
 use super::{fault, password, tls::Tls};
 use crate::Error;
 
-/// Maximum time for connecting, if the URL names none.
+/// Maximum time for connecting to a host, and for its first answers, if the URL names none.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The server, and how to log in there.
@@ -37,9 +38,8 @@ pub fn is_postgres(url: &str) -> bool {
 /// Connects; also returns the name of the server for people.
 pub(super) async fn connect(settings: &PostgresSettings) -> Result<(Client, String), Error> {
     let mut config: Config = settings.url.parse().map_err(|error| invalid(&error))?;
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(CONNECT_TIMEOUT);
-    }
+    let wait = config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT);
+    config.connect_timeout(wait);
     if config.get_application_name().is_none() {
         config.application_name("airlock replay");
     }
@@ -58,7 +58,9 @@ pub(super) async fn connect(settings: &PostgresSettings) -> Result<(Client, Stri
     let trust = settings.authority.clone().map_or(Trust::System, Trust::Certificate);
     let tls =
         trust.tls().map_err(|error| Error::Invalid(format!("the certificate authority is not valid: {error}")))?;
-    let connected = config.connect(Tls::new(tls)).await;
+    // The library waits so long only for the connection, and for ever for a server that says nothing.
+    let wait_for_all = wait.saturating_mul(config.get_hosts().len().max(1) as u32);
+    let connected = timeout(wait_for_all, config.connect(Tls::new(tls))).await.map_err(|_| fault::silent(&server))?;
     let (client, connection) = connected.map_err(|error| fault::while_connecting(&server, error))?;
     // Its error is that of the query which waits for it, too.
     tokio::spawn(async move { drop(connection.await) });

@@ -64,6 +64,12 @@ pub(super) fn while_connecting(server: &str, cause: Cause) -> Error {
     Error::Postgres { kind, text, source: Some(cause) }
 }
 
+/// Returns the error of a server that takes the connection and says nothing.
+pub(super) fn silent(server: &str) -> Error {
+    let text = format!("cannot connect to {server}: it does not answer, is it PostgreSQL?");
+    Error::Postgres { kind: Kind::Unavailable, text, source: None }
+}
+
 /// Returns the error of a query that ended early, after `rows` rows.
 pub(super) fn while_reading(server: &str, rows: u64, cause: Cause) -> Error {
     let text = match cause.code() {
