@@ -1,7 +1,8 @@
 //! Stored messages, over REST, gRPC and the command line.
 
 use std::{
-    fs::File,
+    env,
+    fs::{self, File},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -15,7 +16,7 @@ use testing::{FixedRandom, ManualClock, Python};
 use types::{Clock, DevId, Kind, Kinded};
 
 use crate::{
-    harness::{Network, Owner, environment},
+    harness::{Network, Owner, cache, environment, printed, remove_settings},
     outages::soon,
     server_process::ServerProcess,
 };
@@ -121,7 +122,7 @@ async fn files(network: &Network, owner: &Owner) {
     let url = format!("{}/applications/{}/history/export/parquet", network.handler_http(), owner.app_id);
     let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
     let exported = network.dir.path().join("exported.parquet");
-    std::fs::write(&exported, request.send().await.unwrap().bytes().await.unwrap()).unwrap();
+    fs::write(&exported, request.send().await.unwrap().bytes().await.unwrap()).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/third_party_clients/parquet.py");
     let documented = documented_queries().map(|query| query.replace("my-app", owner.app_id.as_str()));
     let limits = history_dir(network).join("limits.jsonl");
@@ -142,6 +143,33 @@ async fn files(network: &Network, owner: &Owner) {
     let shares = seen["documented"][1].as_array().unwrap();
     assert_eq!(shares.iter().map(|share| &share[0]).collect::<Vec<_>>(), ["cold", "warm"]);
     assert!(shares.iter().all(|share| (f64::MIN_POSITIVE..1.0).contains(&share[1].as_f64().unwrap())), "{shares:?}");
+    decode_with_duckdb(network, owner, &python);
+}
+
+/// The program of docs/scale.md runs another codec in DuckDB on what was sealed.
+fn decode_with_duckdb(network: &Network, owner: &Owner, python: &Python) {
+    let mut programs = include_str!("../../docs/scale.md").split("```python\n").skip(1);
+    let program =
+        programs.find_map(|text| Some(text.split_once("```")?.0).filter(|text| text.contains("import duckdb")));
+    let rows = "import json; print('rows', json.dumps(duckdb.sql('SELECT dev_id, made FROM decoded').fetchall()))";
+    let dir = tempfile::tempdir().unwrap();
+    let [script, codec] = ["decode.py", "decoder.js"].map(|name| dir.path().join(name));
+    fs::write(&script, format!("{}\n{rows}\n", program.unwrap())).unwrap();
+    fs::write(&codec, "function Decoder(bytes) { return { length: bytes.length }; }").unwrap();
+    let sealed = history_dir(network).join(format!("app={}/*/*.parquet", owner.app_id));
+    let airlock = Path::new(env!("CARGO_BIN_EXE_airlock")).parent().unwrap().to_owned();
+    let path = env::join_paths([airlock].into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap()))).unwrap();
+    let mut command = python.command(&script);
+    remove_settings(&mut command);
+    command.args([&sealed, &codec]).current_dir(dir.path());
+    command.env("PATH", path).env("HOME", dir.path()).env("XDG_CACHE_HOME", cache());
+    let text = printed(&command.output().unwrap());
+    let rows = text.lines().find_map(|line| line.strip_prefix("rows ")).unwrap();
+    let rows: Vec<(String, String)> = serde_json::from_str(rows).unwrap();
+    let length = |made: &str| serde_json::from_str::<Value>(made).unwrap()["fields"]["length"].clone();
+    let mut rows: Vec<_> = rows.iter().map(|(dev_id, made)| format!("{dev_id} {}", length(made))).collect();
+    rows.sort();
+    assert_eq!(rows, ["cold 1", "warm 0", "warm 1", "warm 1"]);
 }
 
 /// Keeps what two gateways have received, and a correction of it, as another handler with the same directory does.
