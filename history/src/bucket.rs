@@ -9,13 +9,14 @@ pub(crate) mod looks;
 mod ranges;
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File, TryLockError},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
 };
 
 use bytes::Bytes;
-use futures::{TryStreamExt, future};
+use futures::{StreamExt, TryStreamExt, future, stream};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutPayload, path::Path as Key};
 use tokio::{runtime::Handle, sync::watch};
 use types::Random;
@@ -34,6 +35,8 @@ use crate::{
 
 /// Directory of copies of others' objects, below that of history.
 pub(crate) const CACHE: &str = "bucket/cache";
+/// Number of requests at once that one call makes. A server that is far away takes long for each.
+pub(crate) const REQUESTS_MAX: usize = 8;
 
 /// A bucket that handlers share. All methods wait: they are not for async code.
 pub(crate) struct Bucket {
@@ -141,16 +144,10 @@ impl Bucket {
         Ok(self.listing(found))
     }
 
-    /// Puts a file of this directory there. Returns false if it is gone.
-    pub(crate) fn put_file(&self, file: &str) -> Result<bool, Error> {
-        let path = self.root.join(file);
-        match fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            content => {
-                let content = content.map_err(Error::file("read", &path))?;
-                self.put(&self.own_key(file), content).map(|()| true)
-            }
-        }
+    /// Puts files of this directory there, with their contents, all at once. After an error, some may be there.
+    pub(crate) fn put_files(&self, files: Vec<(String, Vec<u8>)>) -> Result<(), Error> {
+        let puts = files.into_iter().map(|(file, content)| self.put_object(self.key(&self.own_key(&file)), content));
+        self.wait("write", future::try_join_all(puts)).map(drop)
     }
 
     /// Puts a small file of this directory there.
@@ -163,9 +160,10 @@ impl Bucket {
         self.put(&removal_key(removal), Vec::new())
     }
 
-    /// Deletes a file that this directory has put there.
-    pub(crate) fn delete_file(&self, file: &str) -> Result<(), Error> {
-        self.delete(&self.own_key(file))
+    /// Deletes files that this directory has put there.
+    pub(crate) fn delete_files(&self, files: &BTreeSet<String>) -> Result<(), Error> {
+        let deletes = files.iter().map(|file| self.delete_if_there(self.key(&self.own_key(file))));
+        self.wait("delete", stream::iter(deletes).buffer_unordered(REQUESTS_MAX).try_collect())
     }
 
     /// Forgets that something was removed.
@@ -245,14 +243,20 @@ impl Bucket {
     }
 
     fn put(&self, key: &str, content: Vec<u8>) -> Result<(), Error> {
-        let key = self.key(key);
-        self.wait("write", async { self.store.put(&key?, PutPayload::from(content)).await }).map(drop)
+        self.wait("write", self.put_object(self.key(key), content))
     }
 
     fn delete(&self, key: &str) -> Result<(), Error> {
-        let key = self.key(key);
-        match self.wait("delete", async { self.store.delete(&key?).await }) {
-            Err(error) if error.is_gone() => Ok(()),
+        self.wait("delete", self.delete_if_there(self.key(key)))
+    }
+
+    async fn put_object(&self, key: object_store::Result<Key>, content: Vec<u8>) -> object_store::Result<()> {
+        self.store.put(&key?, PutPayload::from(content)).await.map(drop)
+    }
+
+    async fn delete_if_there(&self, key: object_store::Result<Key>) -> object_store::Result<()> {
+        match self.store.delete(&key?).await {
+            Err(object_store::Error::NotFound { .. }) => Ok(()),
             result => result,
         }
     }
@@ -331,6 +335,24 @@ mod tests {
             closed: watch::Sender::new(false),
             changing: Mutex::default(),
         }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn files_are_put_and_deleted_several_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let bucket = bucket(dir.path());
+        let names = |numbers: std::ops::Range<usize>| {
+            numbers.map(|number| format!("app=a/day=2026-01-01/5-17-0-{number}.parquet")).collect::<BTreeSet<_>>()
+        };
+        let change = move || {
+            bucket.put_files(names(0..20).into_iter().map(|name| (name, b"file".to_vec())).collect()).unwrap();
+            // Some are not there.
+            bucket.delete_files(&names(5..40)).unwrap();
+            let left = bucket.list().unwrap();
+            let left = left.objects.iter().map(|object| object.file().to_owned()).collect::<BTreeSet<_>>();
+            assert_eq!(left, names(0..5));
+        };
+        tokio::task::spawn_blocking(change).await.unwrap();
     }
 
     #[tokio::test(flavor = "multi_thread")]

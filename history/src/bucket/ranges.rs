@@ -6,11 +6,9 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::{GetOptions, ObjectStore};
 
-use super::{Bucket, listing::Object};
+use super::{Bucket, REQUESTS_MAX, listing::Object};
 use crate::Error;
 
-/// Number of requests for ranges of an object at once.
-const REQUESTS_MAX: usize = 8;
 /// What the library says if a server answers with a whole object. It has no kind for these.
 const NOT_PARTIAL: &str = "non-partial response";
 /// What it says if a server answers with other bytes than those of the range, or has none there.

@@ -4,14 +4,18 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     io::ErrorKind,
+    mem,
     path::{Path, PathBuf},
 };
 
 use crate::{
     Error,
-    bucket::Bucket,
+    bucket::{Bucket, REQUESTS_MAX},
     sealed::name::{self, DayDir},
 };
+
+/// Bytes of files from which no more are put into the bucket at the same time: they are in memory.
+const PUT_BYTES_MAX: usize = 8 << 20;
 
 /// The files of this directory, as far as they are known.
 #[derive(Debug, Default)]
@@ -66,24 +70,39 @@ impl OwnFiles {
         self.error.get_or_insert(error);
     }
 
-    /// Puts files into the bucket that are not there yet. One that cannot be read does not hold up the others.
+    /// Puts files into the bucket that are not there yet, a few at once. One that cannot be read does not hold up the
+    /// others.
     pub(super) fn put_missing(&mut self, bucket: &Bucket, there: &BTreeMap<&str, u64>) -> Result<(), Error> {
         let missing = self.files.iter().filter(|(file, bytes)| there.get(file.as_str()) != Some(bytes));
         let missing: Vec<_> = missing.map(|(file, _)| file.clone()).collect();
+        let (mut files, mut bytes) = (Vec::new(), 0);
         for file in missing {
-            let mut dir = self.root.join(&file);
-            dir.pop();
-            match bucket.put_file(&file) {
-                Ok(true) => {}
-                Ok(false) => {
-                    self.held.insert(dir);
-                    self.has_changed = true;
-                }
-                Err(error @ Error::File { .. }) => self.hold(dir, error),
-                Err(error) => return Err(error),
+            if let Some(content) = self.read(&file) {
+                bytes += content.len();
+                files.push((file, content));
+            }
+            if files.len() >= REQUESTS_MAX || bytes >= PUT_BYTES_MAX {
+                bucket.put_files(mem::take(&mut files))?;
+                bytes = 0;
             }
         }
-        Ok(())
+        bucket.put_files(files)
+    }
+
+    /// The content of a file; none if it cannot be read now.
+    fn read(&mut self, file: &str) -> Option<Vec<u8>> {
+        let path = self.root.join(file);
+        let mut dir = path.clone();
+        dir.pop();
+        match fs::read(&path) {
+            Ok(content) => return Some(content),
+            Err(source) if source.kind() == ErrorKind::NotFound => {
+                self.held.insert(dir);
+                self.has_changed = true;
+            }
+            Err(source) => self.hold(dir, Error::file("read", &path)(source)),
+        }
+        None
     }
 
     /// Returns true if this directory does not have a file any more, and the bucket has what is in its place.

@@ -73,7 +73,7 @@ impl Keeper {
         own.put_missing(bucket, &listing.files_of(&bucket.handler))?;
         // Last, because what they had may be in files that were missing.
         let (gone, kept): (BTreeSet<_>, BTreeSet<_>) = ledger.files.iter().cloned().partition(|file| own.is_gone(file));
-        gone.iter().try_for_each(|file| bucket.delete_file(file))?;
+        bucket.delete_files(&gone)?;
         ledger.set(kept)?;
         self.delete_abandoned(bucket, &listing)?;
         bucket.forget_all_but(&listing)?;
