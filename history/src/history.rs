@@ -16,7 +16,8 @@ use types::{AppId, Clock, DevId, Random, Timestamp};
 
 pub use self::copy::{NewDirectory, read_files};
 use crate::{
-    Error, ExportPart, Format, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings, Skipped,
+    Chart, ChartQuery, Error, ExportPart, Format, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings,
+    Skipped,
     bucket::Bucket,
     directory::removed::Removal,
     keeper::Keeper,
@@ -129,6 +130,11 @@ impl History {
         let Page { records, mut skipped, .. } = self.reader.page(Query::only(app_id.clone(), id)).await?;
         skipped.retain(|skipped| !skipped.is_foreign);
         Ok(records.into_iter().find(|record| record.id == id).ok_or(skipped))
+    }
+
+    /// Numeric fields of a device over time, as so many points.
+    pub async fn chart(&self, query: ChartQuery) -> Result<Chart, Error> {
+        self.reader.chart(query).await
     }
 
     /// All records that are wanted, in large pages, whatever the limit of the query.

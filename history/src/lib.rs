@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod bucket;
+mod chart;
 mod directory;
 mod error;
 mod history;
@@ -15,6 +16,7 @@ mod tail;
 #[doc(hidden)]
 pub use self::sealed::file::column_bytes;
 pub use self::{
+    chart::{CHART_POINTS_MAX, Chart, ChartField, ChartPoint, ChartQuery},
     error::Error,
     history::{Environment, History, NewDirectory, OwnerOf, read_files},
     query::{FieldFilter, FieldFilterError, LIMIT_MAX, Page, Query, Revisions, Skipped},

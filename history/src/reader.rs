@@ -1,5 +1,6 @@
 //! Reads pages of records from the tail and from files.
 
+mod chart;
 pub(crate) mod export;
 mod objects;
 mod sources;
@@ -16,6 +17,7 @@ use std::{
 };
 
 use futures::{Stream, stream};
+use types::AppId;
 
 use self::{
     objects::Objects,
@@ -82,21 +84,31 @@ impl Reader {
     }
 
     async fn part(self: &Arc<Self>, query: Query, limit: usize) -> Result<Page, Error> {
-        let _turn = self.turns.take(&query.app_id).await?;
-        let stop = Stop::default();
-        let (reader, is_stopped) = (Arc::clone(self), Arc::clone(&stop.0));
-        let page = tokio::task::spawn_blocking(move || reader.read(&query, limit, &is_stopped));
-        page.await.map_err(|error| Error::Task(error.into()))?
+        let app_id = query.app_id.clone();
+        self.in_turn(&app_id, move |reader, is_stopped| reader.attempt(&query, limit, is_stopped)).await
     }
 
-    fn read(&self, query: &Query, limit: usize, is_stopped: &AtomicBool) -> Result<Page, Error> {
+    /// Reads when it is the application's turn, until nobody waits for it any more.
+    async fn in_turn<T: Send + 'static>(
+        self: &Arc<Self>,
+        app_id: &AppId,
+        attempt: impl Fn(&Self, &AtomicBool) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let _turn = self.turns.take(app_id).await?;
+        let stop = Stop::default();
+        let (reader, app_id, is_stopped) = (Arc::clone(self), app_id.clone(), Arc::clone(&stop.0));
+        let read = tokio::task::spawn_blocking(move || reader.read(&app_id, || attempt(&reader, &is_stopped)));
+        read.await.map_err(|error| Error::Task(error.into()))?
+    }
+
+    fn read<T>(&self, app_id: &AppId, attempt: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         let mut attempts = 1;
         loop {
-            match self.attempt(query, limit, is_stopped) {
+            match attempt() {
                 // The records of a file that was merged are in another one now.
                 Err(error) if error.is_gone() && attempts < ATTEMPTS_MAX => {
                     attempts += 1;
-                    self.bucket.iter().for_each(|bucket| bucket.look_again(query.app_id.as_str()));
+                    self.bucket.iter().for_each(|bucket| bucket.look_again(app_id.as_str()));
                 }
                 result => return result,
             }
@@ -113,8 +125,11 @@ impl Reader {
         let best = Best::new(limit + 1, query.bytes_max, query.oldest_first);
         let best = Shared::new(best, query.oldest_first, is_stopped);
         let skipped = Mutex::new(foreign);
-        search_all(&sources, &objects, (&filter, &best), &|file| {
-            skipped.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+        let skip = |file| skipped.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+        in_threads(&sources, &|source| {
+            best.check()?;
+            let is_admitted = best.admits_any(source.first(), source.last());
+            if is_admitted { search(source, &objects, (&filter, &best), &skip) } else { Ok(()) }
         })?;
         let mut skipped = skipped.into_inner().unwrap_or_else(PoisonError::into_inner);
         skipped.sort();
@@ -138,20 +153,12 @@ impl Reader {
     }
 }
 
-/// Searches sources in their order, with few threads, as long as a source can have one of the best.
-fn search_all(
-    sources: &[Source],
-    objects: &Objects<'_>,
-    (filter, best): (&Filter, &Shared<'_>),
-    skip: &(dyn Fn(Skipped) + Sync),
-) -> Result<(), Error> {
+/// Reads sources in their order, with few threads.
+fn in_threads(sources: &[Source], read: &(dyn Fn(&Source) -> Result<(), Error> + Sync)) -> Result<(), Error> {
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
-            best.check()?;
-            if best.admits_any(source.first(), source.last()) {
-                search(source, objects, (filter, best), skip)?;
-            }
+            read(source)?;
         }
         Ok(())
     };

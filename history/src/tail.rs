@@ -1,6 +1,7 @@
 //! Records that are on disk, but not yet in Parquet files.
 
 pub(crate) mod block;
+pub(crate) mod chart;
 pub(crate) mod codec;
 pub(crate) mod disk;
 pub(crate) mod group;

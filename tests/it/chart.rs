@@ -1,6 +1,9 @@
 //! Charts of numeric fields, over REST.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use types::Timestamp;
 
 use crate::harness::{Network, Owner};
 
@@ -78,5 +81,20 @@ async fn a_chart_has_what_uplinks_were_corrected_to() {
     let (_, chart) = get(&network, &owner, "?dev_id=dev-1&points=1").await;
     let points = points(&chart);
     assert_eq!(points, [("celsius".to_owned(), 20.0, 83.6, 198.0, 5)], "{chart}");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shorter_time_is_shown_more_finely() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    let (_, day) = get(&network, &owner, "?dev_id=dev-1&field=celsius&points=100").await;
+    let until: Timestamp = day["until"].as_str().unwrap().parse().unwrap();
+    let since = until.minus(Duration::from_secs(600)).to_rfc3339();
+    let part = format!("?dev_id=dev-1&field=celsius&points=100&since={since}&until={}", until.to_rfc3339());
+    let (_, part) = get(&network, &owner, &part).await;
+    assert_eq!((&day["bucket_seconds"], &part["bucket_seconds"]), (&json!(864.0), &json!(6.0)));
+    let values = |chart: &Value| points(chart).iter().map(|point| point.4).sum::<u64>();
+    assert_eq!([values(&day), values(&part)], [3, 3]);
     network.stack.stop().await;
 }

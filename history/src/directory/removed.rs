@@ -51,6 +51,14 @@ impl Removals {
         self.known.iter().chain(&self.pending).any(|removal| removal.has(id, app_id, dev_id))
     }
 
+    /// The last id of a device that was removed, alone or with its application.
+    pub(crate) fn last(&self, app_id: &str, dev_id: &str) -> Option<RecordId> {
+        let all = self.known.iter().chain(&self.pending);
+        let of_device =
+            |removal: &&Removal| removal.app_id == app_id && removal.dev_id.as_deref().is_none_or(|id| id == dev_id);
+        all.filter(of_device).map(|removal| removal.last).max()
+    }
+
     /// Forgets what was removed more than some days ago.
     pub(crate) fn forget_old(&self, dir: &Path, now: u64, days: u32) -> Result<(), Error> {
         let old = self.known.iter().filter(|removal| removal.last.millis < moment::days_before(now, days));
@@ -146,6 +154,8 @@ mod tests {
         assert_eq!((&removals.known[..], &removals.pending[..]), (&[early.clone()][..], &[late.clone()][..]));
         assert!(removals.has(RecordId::first(7), b"my-app", b"a1"));
         assert!(!removals.has(RecordId::first(7), b"my-app", b"b1"));
+        assert_eq!(removals.last("my-app", "a1"), Some(RecordId::first(9)));
+        assert_eq!([removals.last("my-app", "b1"), removals.last("other", "a1")], [None, None]);
         // A pending one that was raised meanwhile stays.
         end(&change, &dir, &early).unwrap();
         assert!(Removals::read(&dir).unwrap().has(RecordId::first(7), b"my-app", b"a1"));

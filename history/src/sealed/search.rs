@@ -1,6 +1,8 @@
 //! Searches a file: leaves out what statistics and the filter of devices exclude, then reads one column after the other,
 //! each only for the rows that are left.
 
+pub(crate) mod chart;
+
 use parquet::{
     data_type::{ByteArrayType, Int32Type, Int64Type},
     errors::Result as ParquetResult,

@@ -15,8 +15,7 @@ pub(crate) fn search(
     (filter, best): (&Filter, &Shared<'_>),
     skip: &dyn Fn(Skipped),
 ) -> Result<(), Error> {
-    let places = |index: &Index| index.blocks.iter().filter(|place| may_be_in(filter, place)).cloned().collect();
-    let mut places: Vec<BlockPlace> = segment.index(places);
+    let mut places = places(segment, filter);
     if !filter.query.oldest_first {
         places.reverse();
     }
@@ -43,6 +42,11 @@ fn search_block(segment: &Segment, place: &BlockPlace, filter: &Filter, best: &S
         }
     }
     Ok(())
+}
+
+/// The blocks that can have wanted records, oldest first.
+pub(super) fn places(segment: &Segment, filter: &Filter) -> Vec<BlockPlace> {
+    segment.index(|index: &Index| index.blocks.iter().filter(|place| may_be_in(filter, place)).cloned().collect())
 }
 
 /// Returns true if a block can have wanted records.

@@ -4,6 +4,7 @@
 extern crate airlock_history as history;
 
 mod bucket;
+mod charts;
 mod damage;
 mod export;
 mod faults;

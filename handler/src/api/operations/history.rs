@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::history::{ExportPart, Format, Kind, Page, Query, Record, RecordId};
+use ::history::{ChartQuery, ExportPart, Format, Kind, Page, Query, Record, RecordId};
 use api::rest::handler::{Chart, DecodeReport, SendReport};
 use futures::Stream;
 use runtime::LimitsByName;
@@ -24,7 +24,7 @@ use crate::{
     registry::application::Conversion,
     uplink::{
         recorded::{
-            chart::{ChartQuery, chart},
+            chart::chart,
             decode_again::{DECODE_BYTES_MAX, DecodeAgain, Functions, Parts, decode_again},
             send_again::{self, SendAgain, send_again},
         },

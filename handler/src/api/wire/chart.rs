@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use history::{CHART_POINTS_MAX, ChartQuery};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use types::{AppId, Timestamp};
 
-use crate::{Error, uplink::recorded::chart::ChartQuery};
+use crate::Error;
 
-/// Maximum number of points of a chart, and the default.
-const POINTS_MAX: usize = 1000;
+/// Default number of points of a chart.
 const POINTS: usize = 200;
 /// Default time span of a chart.
 const SPAN: Duration = Duration::from_secs(24 * 3600);
@@ -39,8 +39,8 @@ impl SentChart {
         if since >= until {
             return Err(Error::invalid("Since", "it must be before `until`"));
         }
-        if points > POINTS_MAX {
-            return Err(Error::invalid("Points", format_args!("there must be at most {POINTS_MAX}")));
+        if points > CHART_POINTS_MAX {
+            return Err(Error::invalid("Points", format_args!("there must be at most {CHART_POINTS_MAX}")));
         }
         let points = if points == 0 { POINTS } else { points };
         let field = Some(field).filter(|field| !field.is_empty());
