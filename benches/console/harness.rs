@@ -1,0 +1,6 @@
+//! What the driver of the tests needs of their harness.
+
+use std::time::Duration;
+
+/// Maximum time for anything that is waited for.
+pub(crate) const MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
