@@ -8,7 +8,7 @@ use std::{
 use airlock_history::{Kind, NewRecord, Outcome};
 use types::{AppId, Clock, DevId, Random, Timestamp};
 
-use crate::{DEVICES, GROUP};
+use crate::GROUP;
 
 /// A clock that shows when the last uplink came.
 pub(crate) struct BenchClock(AtomicI64);
@@ -31,6 +31,7 @@ pub(crate) struct Uplink {
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) has_gateway: bool,
+    pub(crate) devices: u32,
     /// Number of applications whose uplinks come in turn.
     pub(crate) applications: u32,
     /// Milliseconds between two uplinks of all devices.
@@ -83,7 +84,7 @@ impl Input {
     pub(crate) fn new(case: &'static Case) -> Self {
         let others = (1..case.applications).map(|number| format!("weather-stations-{number}").parse().unwrap());
         let applications = iter::once(application()).chain(others).collect();
-        Self { case, applications, state: 88_172_645_463_325_252, devices: (0..DEVICES).map(device).collect() }
+        Self { case, applications, state: 88_172_645_463_325_252, devices: (0..case.devices).map(device).collect() }
     }
 
     /// Xorshift.
@@ -102,11 +103,11 @@ impl Input {
         let (first, second) = (self.random(), self.random());
         let payload = [first.to_le_bytes(), second.to_le_bytes()].concat();
         // Devices do not keep their order: each is late by another time.
-        let device = (number + (first % 64) as u32) % DEVICES;
+        let device = (number + (first % 64) as u32) % self.case.devices;
         let millis = 1_790_000_000_000 + i64::from(number) * self.case.apart_ms + (second % 50) as i64;
         let temperature = 15.0 + (first % 30_000) as f64 / 1000.0;
         let humidity = 40.0 + (second % 400) as f64 / 10.0;
-        let battery = 3.6 - f64::from(number / DEVICES % 400) / 1000.0;
+        let battery = 3.6 - f64::from(number / self.case.devices % 400) / 1000.0;
         let result = format!(
             r#"{{"battery":{battery:.3},"temperature":{temperature},"humidity":{humidity},"status":"ok","motion":{}}}"#,
             first & 64 == 0
@@ -116,7 +117,7 @@ impl Input {
         Uplink {
             app_id: self.applications[(number % self.case.applications) as usize].clone(),
             dev_id: self.devices[device as usize].clone(),
-            counter: number / DEVICES,
+            counter: number / self.case.devices,
             payload: payload[..12].try_into().unwrap(),
             metadata,
             result,

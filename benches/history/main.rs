@@ -1,4 +1,5 @@
-//! Cost of history: processor time and bytes of each uplink, and the time of a query among ten million of them.
+//! Cost of history: processor time and bytes of each uplink, the time of a query among ten million of them, and that of
+//! a chart of a tenth of them.
 //!
 //! `AIRLOCK_HISTORY_UPLINKS` is how many there are, in millions.
 #![allow(
@@ -21,8 +22,9 @@ use std::{
 
 use airlock_history as history;
 use futures::StreamExt;
-use history::{Environment, History, Query, Settings};
+use history::{ChartQuery, Environment, History, Query, Settings};
 use input::{BenchClock, Case, Input, SeededRandom};
+use types::Clock;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -30,14 +32,22 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Number of uplinks that wait at once.
 const GROUP: u32 = 500;
 /// Number of devices.
-pub(crate) const DEVICES: u32 = 10_000;
+const DEVICES: u32 = 10_000;
 
-const PLAIN: Case =
-    Case { name: "without metadata", has_gateway: false, applications: 1, apart_ms: 60, maintained_after: 64 };
+const PLAIN: Case = Case {
+    name: "without metadata",
+    has_gateway: false,
+    devices: DEVICES,
+    applications: 1,
+    apart_ms: 60,
+    maintained_after: 64,
+};
 const WITH_GATEWAY: Case = Case { name: "with the metadata of a gateway", has_gateway: true, ..PLAIN };
 /// So fast that segments are full before they are old.
 const MANY: Case =
     Case { name: "of 10,000 applications in turn", applications: 10_000, apart_ms: 1, maintained_after: 256, ..PLAIN };
+/// What a chart is made of.
+const ONE_DEVICE: Case = Case { name: "of one device", devices: 1, ..PLAIN };
 
 #[tokio::main]
 async fn main() {
@@ -49,6 +59,8 @@ async fn main() {
     let dir = append(uplinks, &PLAIN).await;
     if env::var_os("AIRLOCK_HISTORY_APPEND_ONLY").is_none() {
         queries(dir.path(), uplinks).await;
+        let dir = append(uplinks / 10, &ONE_DEVICE).await;
+        charts(dir.path(), uplinks / 10).await;
     }
 }
 
@@ -172,6 +184,36 @@ async fn queries(dir: &Path, uplinks: u32) {
         batches.take(30).map(|batch| batch.unwrap().records.len()).collect::<Vec<_>>().await.iter().sum();
     row("scan, records each second", format!("{:.0}", count as f64 / start.elapsed().as_secs_f64()), "");
     history.close().await.unwrap();
+}
+
+/// Charts of all uplinks of a device, cold and then not.
+async fn charts(dir: &Path, uplinks: u32) {
+    let clock = Arc::new(BenchClock::default());
+    let since = clock.now();
+    // The last ones came up to 50 ms late.
+    let until = since.plus(Duration::from_millis(u64::from(uplinks) * ONE_DEVICE.apart_ms as u64 + 1000));
+    for (what, field) in [("one field", Some("temperature")), ("all fields", None)] {
+        for state in ["cold", "again"] {
+            if state == "cold" {
+                cool(dir);
+            }
+            let history = open(dir, &clock);
+            let query = ChartQuery {
+                app_id: input::application(),
+                dev_id: input::device(0),
+                since,
+                until,
+                field: field.map(str::to_owned),
+                points: 120,
+            };
+            let start = Instant::now();
+            let chart = history.chart(query).await.unwrap();
+            let took = start.elapsed().as_secs_f64();
+            assert_eq!(chart.examined, (uplinks / GROUP * GROUP) as usize);
+            row(&format!("chart of {uplinks} uplinks, {what}, {state}"), format!("{took:.2} s"), "≤ 1 s");
+            history.close().await.unwrap();
+        }
+    }
 }
 
 /// All Parquet files below a directory.
