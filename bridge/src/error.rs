@@ -21,12 +21,12 @@ pub enum Error {
         path: PathBuf,
     },
     /// The network's API cannot be used.
-    #[error("cannot use {network}'s API: {advice}")]
+    #[error("cannot use {network}'s API{}", advice.as_ref().map(|advice| format!(": {advice}")).unwrap_or_default())]
     Api {
         /// The name of the network.
         network: &'static str,
-        /// Advice for the operator.
-        advice: String,
+        /// Advice for the operator; none if the cause has it.
+        advice: Option<String>,
         /// The cause.
         source: client::Error,
     },

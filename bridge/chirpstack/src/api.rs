@@ -15,6 +15,8 @@ use super::{
     settings::{ChirpStackSettings, GrpcSettings},
 };
 
+const NETWORK: &str = "ChirpStack";
+
 pub(super) fn directory(
     settings: &ChirpStackSettings,
     environment: &Environment,
@@ -93,15 +95,21 @@ pub(super) fn watch_api(directory: &Arc<Directory>, settings: &GrpcSettings) -> 
     })
 }
 
-/// An error of an API that cannot be used, with advice. `token_file` is the file of its key, if there is one.
+/// An error of an API that cannot be used, with advice if the cause has none. `token_file` is the file of its key, if
+/// there is one.
 pub(super) fn unusable(source: client::Error, url: &str, token_file: Option<&str>) -> Error {
     let advice = match source.kind() {
+        _ if source.has_advice() => return Error::Api { network: NETWORK, advice: None, source },
         Kind::Unauthenticated | Kind::Denied => {
             let file = token_file.map(|file| format!(" in `{file}`")).unwrap_or_default();
             format!("it does not accept the API key{file}; create one in ChirpStack under `API keys`")
         }
-        Kind::Unsupported => format!("{url} is not a ChirpStack 4 server; its API has the port of its web site"),
+        // The cause says to check the address.
+        Kind::Unsupported => "it has the port of ChirpStack's web site".to_owned(),
+        Kind::Internal => {
+            format!("it failed: try again in a minute, and check that {url} is its address if it stays so")
+        }
         _ => format!("start ChirpStack, or correct its URL, {url}"),
     };
-    Error::Api { network: "ChirpStack", advice, source }
+    Error::Api { network: NETWORK, advice: Some(advice), source }
 }

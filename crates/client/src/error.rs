@@ -153,6 +153,11 @@ impl Error {
         reason(self)
     }
 
+    /// Returns true if the text says what to do. Those of services may say it or not.
+    pub fn has_advice(&self) -> bool {
+        !matches!(self, Self::Refused { .. } | Self::Foreign { .. } | Self::NotAccepted { .. })
+    }
+
     /// Returns true if the service has a certificate that is not trusted here.
     pub fn is_untrusted(&self) -> bool {
         is_certificate(self)

@@ -99,6 +99,7 @@ pub(crate) fn is_id(application: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use server::status::ErrorChain;
     use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN, ChirpStackApi};
 
     use super::*;
@@ -147,9 +148,12 @@ mod tests {
         server::system::install_crypto();
         let api = ChirpStackApi::start().await;
         let refused = async |url: &str, key: &str| {
-            check_application(url, &Secret::new(key), "lab").await.unwrap_err().to_string()
+            let error = check_application(url, &Secret::new(key), "lab").await.unwrap_err();
+            ErrorChain(&error).to_string()
         };
         assert!(refused(&api.url(), "wrong").await.contains("does not accept the API key;"));
-        assert!(refused("http://127.0.0.1:1", CHIRPSTACK_TOKEN).await.contains("correct its URL"));
+        let away = refused("http://127.0.0.1:1", CHIRPSTACK_TOKEN).await;
+        let once = "cannot use ChirpStack's API: cannot reach the ChirpStack API at 127.0.0.1:1: ";
+        assert!(away.starts_with(once) && away.matches("check that").count() == 1, "{away}");
     }
 }

@@ -18,7 +18,7 @@ async fn a_start_with_wrong_settings_says_what_to_do() {
     let right = network.settings.clone();
     network.settings.grpc.url = "http://127.0.0.1:1".to_owned();
     let text = network.refusal().await;
-    assert!(text.contains("start ChirpStack, or correct its URL, http://127.0.0.1:1"), "{text}");
+    assert!(text.contains("cannot reach the ChirpStack API at 127.0.0.1:1: check that it runs there"), "{text}");
 
     // A server that speaks something else.
     network.settings.grpc.url = format!("http://{}", network.broker.address());

@@ -6,6 +6,7 @@ use api::chirpstack::CodecRuntime;
 use bridge::{Environment, Error, Running};
 use chirpstack::{ChirpStackBridge, ChirpStackSettings};
 use serde_json::{Value, json};
+use server::status::ErrorChain;
 use tempfile::TempDir;
 use testing::{
     CHIRPSTACK_APPLICATION, CHIRPSTACK_TENANT, CHIRPSTACK_TOKEN, ChirpStackApi, Mosquitto, MqttClient, MqttMessage,
@@ -63,7 +64,7 @@ impl Network {
             loop {
                 match self.try_bridge().await.err().unwrap() {
                     Error::Locked { .. } => tokio::time::sleep(Duration::from_millis(10)).await,
-                    error => return error.to_string(),
+                    error => return ErrorChain(&error).to_string(),
                 }
             }
         };

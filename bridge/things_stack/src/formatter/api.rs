@@ -58,8 +58,8 @@ pub(crate) async fn check_api(directory: &Directory, url: &str) -> Result<(), Er
             tracing::error!(error = %ErrorChain(&source), "The Things Stack does not accept an API key: starting with the formatters on disk");
             return Ok(());
         }
-        Kind::Unauthenticated | Kind::Denied | Kind::Internal | Kind::Unsupported | Kind::Invalid => {}
-        _ if directory.is_empty() => {}
+        Kind::Unauthenticated | Kind::Denied | Kind::Unsupported | Kind::Invalid => {}
+        _ if directory.is_empty() || matches!(source, client::Error::Unreadable { .. }) => {}
         _ => {
             tracing::warn!(url, error = %ErrorChain(&source), "starting with the formatters on disk");
             return Ok(());
@@ -92,7 +92,8 @@ pub(crate) fn watch_api(api: &ThingsStackClient, applications: &[Arc<Application
 fn named(error: Error, id: &str) -> Error {
     match error {
         Error::Api { network, advice, source } if source.kind() == Kind::Unauthenticated => {
-            Error::Api { network, advice: format!("for {id}, {advice}"), source }
+            let advice = advice.map_or_else(|| format!("for {id}"), |advice| format!("for {id}, {advice}"));
+            Error::Api { network, advice: Some(advice), source }
         }
         error => error,
     }
@@ -103,20 +104,25 @@ fn is_of_stack(error: &client::Error) -> bool {
     error.to_string().starts_with("error:")
 }
 
-/// An error of an API that cannot be used, with advice.
+/// An error of an API that cannot be used, with advice if the cause has none.
 pub(crate) fn unusable(source: client::Error, url: &str) -> Error {
     let advice = match source.kind() {
+        _ if source.has_advice() => return Error::Api { network: API.network, advice: None, source },
         Kind::Unauthenticated | Kind::Denied => {
             "it does not accept an API key; create one in the Console under `API keys` of the application, with the \
              rights to view its settings and devices, and to read its traffic"
                 .to_owned()
         }
-        Kind::Internal | Kind::Unsupported | Kind::Invalid => {
+        // It may have failed this once. What is no such API also redirects.
+        Kind::Internal => {
+            format!("it failed: try again in a minute, and check that {url} is its address if it stays so")
+        }
+        Kind::Unsupported | Kind::Invalid => {
             format!("{url} is not a cluster of The Things Stack 3, such as https://eu1.cloud.thethings.network")
         }
         _ => format!("check that {url} is its address, and that it runs"),
     };
-    Error::Api { network: API.network, advice, source }
+    Error::Api { network: API.network, advice: Some(advice), source }
 }
 
 #[cfg(test)]

@@ -52,6 +52,8 @@ struct Contents {
     key_application: Option<String>,
     /// Applications whose keys may not read the device repository.
     without_repository: Vec<String>,
+    /// Number of calls about keys and settings that fail before others are answered.
+    failures: u32,
     calls: u64,
 }
 
@@ -160,6 +162,11 @@ impl ThingsStackApi {
         self.lock().without_repository.push(application.to_owned());
     }
 
+    /// Lets the next calls about keys and settings of applications fail with 500.
+    pub fn fail_calls(&self, count: u32) {
+        self.lock().failures = count;
+    }
+
     /// Returns the number of calls.
     pub fn calls(&self) -> u64 {
         self.lock().calls
@@ -224,6 +231,12 @@ fn refusal(status: StatusCode, message: &str) -> Response {
     (status, Json(json!({"code": 5, "message": message, "details": []}))).into_response()
 }
 
+/// Returns an error of the server, as long as it is to fail.
+fn failure(contents: &mut Contents) -> Option<Response> {
+    contents.failures = contents.failures.checked_sub(1)?;
+    Some(refusal(StatusCode::INTERNAL_SERVER_ERROR, "error:pkg/redis:store (store error)"))
+}
+
 fn found(value: Option<&Value>) -> Response {
     match value {
         Some(value) => Json(value.clone()).into_response(),
@@ -233,7 +246,10 @@ fn found(value: Option<&Value>) -> Response {
 
 /// The application that the key is of, if it is not one for all.
 async fn auth_info(State(state): State<Shared>, headers: HeaderMap) -> Response {
-    let Some(contents) = authorize(&state, &headers) else { return unauthenticated() };
+    let Some(mut contents) = authorize(&state, &headers) else { return unauthenticated() };
+    if let Some(failure) = failure(&mut contents) {
+        return failure;
+    }
     let entity_ids = match &contents.key_application {
         Some(id) => json!({"application_ids": {"application_id": id}}),
         None => json!({"user_ids": {"user_id": "alice"}}),
@@ -242,7 +258,10 @@ async fn auth_info(State(state): State<Shared>, headers: HeaderMap) -> Response 
 }
 
 async fn link(State(state): State<Shared>, Path(app): Path<String>, headers: HeaderMap) -> Response {
-    let Some(contents) = authorize(&state, &headers) else { return unauthenticated() };
+    let Some(mut contents) = authorize(&state, &headers) else { return unauthenticated() };
+    if let Some(failure) = failure(&mut contents) {
+        return failure;
+    }
     if contents.key_application.as_ref().is_some_and(|own| *own != app) {
         return without_rights();
     }

@@ -48,6 +48,7 @@ pub async fn check_application(url: &str, key: &Secret, application: &str) -> Re
 
 #[cfg(test)]
 mod tests {
+    use server::status::ErrorChain;
     use testing::{THINGS_STACK_APPLICATION, THINGS_STACK_KEY, ThingsStackApi};
 
     use super::*;
@@ -79,9 +80,24 @@ mod tests {
         server::system::install_crypto();
         let refused = async |url: &str| {
             let key = Secret::new(THINGS_STACK_KEY);
-            check_application(url, &key, THINGS_STACK_APPLICATION).await.unwrap_err().to_string()
+            let error = check_application(url, &key, THINGS_STACK_APPLICATION).await.unwrap_err();
+            ErrorChain(&error).to_string()
         };
-        assert!(refused("http://127.0.0.1:1").await.contains("check that http://127.0.0.1:1 is its address"));
+        let away = refused("http://127.0.0.1:1").await;
+        let once =
+            "cannot use The Things Stack's API: cannot reach the API of The Things Stack at http://127.0.0.1:1: ";
+        assert!(away.starts_with(once) && away.matches("check that").count() == 1, "{away}");
         assert!(refused("localhost").await.contains("bridge.things_stack.api.url"));
+    }
+
+    #[tokio::test]
+    async fn a_cluster_that_fails_is_not_taken_for_something_else() {
+        server::system::install_crypto();
+        let api = ThingsStackApi::start().await;
+        api.fail_calls(1);
+        let error = checked(&api, THINGS_STACK_KEY, THINGS_STACK_APPLICATION).await.unwrap_err();
+        let text = ErrorChain(&error).to_string();
+        assert!(text.contains("it failed: try again in a minute") && !text.contains("is not a cluster"), "{text}");
+        checked(&api, THINGS_STACK_KEY, THINGS_STACK_APPLICATION).await.unwrap();
     }
 }
