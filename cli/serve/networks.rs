@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use bridge::Environment;
+use bridge::{Environment, Error};
 use futures::future::{join_all, try_join_all};
 use handler::{downlink, network::NetworkEvents};
 use runtime::Pool;
@@ -49,19 +49,24 @@ impl Networks {
         pool: &Arc<Pool>,
         events: &Arc<NetworkEvents>,
     ) -> anyhow::Result<Self> {
-        let (mut watched, mut listeners) = (Vec::new(), Vec::new());
+        let (mut watched, mut listeners) = (Vec::<WatchedNetwork>::new(), Vec::new());
         let entries = context.settings.bridge.into.iter();
         let (shadowed, taken): (Vec<_>, Vec<_>) = entries.partition(|entry| entry.shadow);
         check_sources(&taken).await?;
         let shadows = try_join_all(shadowed.into_iter().map(|entry| Shadow::start(context, entry, pool))).await?;
         for settings in taken {
             let unusable = || "cannot use a network of `bridge`";
-            let name = settings.name().with_context(unusable)?;
+            let name = settings.name().map_err(Error::in_entry).with_context(unusable)?;
+            ensure!(
+                watched.iter().all(|network| network.name != name),
+                "two entries of `bridge` have the name {name}: give one of them another `name`"
+            );
+            let directory = settings.directory().with_context(unusable)?;
             let environment = Environment {
                 pool: pool.clone(),
                 clock: context.clock.clone(),
                 random: context.random.clone(),
-                state_dir: context.settings.data_dir.join("bridge").join(format!("into-{name}")),
+                state_dir: context.settings.data_dir.join("bridge").join(format!("into-{directory}")),
             };
             let routes: Vec<_> = settings.applications.iter().map(WatchedRoute::new).collect();
             let ways = routes.iter().zip(&settings.applications);

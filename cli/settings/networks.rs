@@ -23,6 +23,10 @@ pub struct BridgeSettings {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkSettings {
+    /// The name of the network for people, and in metrics, such as `north`: 1 to 64 characters. If unset, the product and
+    /// the address, such as `ChirpStack at broker:1883`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// How to reach ChirpStack 4.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chirpstack: Option<ChirpStackSettings>,

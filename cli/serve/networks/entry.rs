@@ -5,12 +5,15 @@ use std::sync::Arc;
 use bridge::{Environment, Error, Network, Observation, Route, Running};
 use chirpstack::{ChirpStackNetwork, ChirpStackSettings, ChirpStackShadow};
 use client::without_credentials;
+use server::audit::visible;
 use sha2::{Digest as _, Sha256};
 use things_stack::{ThingsStackNetwork, ThingsStackSettings, ThingsStackShadow, WebhookListener};
 
 use super::watched::NetworkDescription;
 use crate::settings::NetworkSettings;
 
+/// Maximum length of a name that the settings give.
+const NAME_CHARS_MAX: usize = 64;
 /// Maximum length of the part of a file's name that an address makes. File systems allow 255 bytes in all.
 const NAME_BYTES_MAX: usize = 128;
 /// Number of bytes of the hash of a longer address in the name.
@@ -25,6 +28,7 @@ pub(super) struct StartedNetwork {
 }
 
 /// The network that an entry names.
+#[derive(Clone, Copy)]
 enum Named<'a> {
     ChirpStack(&'a ChirpStackSettings),
     ThingsStack(&'a ThingsStackSettings),
@@ -80,41 +84,59 @@ impl NetworkSettings {
         })
     }
 
-    /// Names what is kept of the network on disk: the same as long as its address is written in the same way.
+    /// Returns the name that people know the network by: that of the settings, or its product and the address that its
+    /// events come from.
     pub(in crate::serve) fn name(&self) -> Result<String, Error> {
-        let (network, url, prefix) = match self.named()? {
-            Named::ChirpStack(ChirpStackSettings { mqtt, redis, .. }) if redis.url.is_empty() => {
-                ("chirpstack", mqtt.url.as_str(), "")
-            }
-            Named::ChirpStack(ChirpStackSettings { redis, .. }) => {
-                ("chirpstack", redis.url.as_str(), redis.key_prefix.as_str())
-            }
-            Named::ThingsStack(settings) => ("things-stack", settings.api.url.as_str(), ""),
+        let named = self.named()?;
+        let Some(name) = &self.name else {
+            let (url, prefix) = named.source();
+            let url = without_secrets(url);
+            let address = url.split_once("://").map_or(&*url, |(_, address)| address).trim_end_matches('/');
+            let place = if address.is_empty() { String::new() } else { format!(" at {address}") };
+            let prefix = if prefix.is_empty() { String::new() } else { format!(", {prefix}") };
+            return Ok(format!("{}{place}{prefix}", named.product()));
         };
+        let is_readable = name.trim() == name && visible(name) == name.as_str();
+        if !is_readable || !(1..=NAME_CHARS_MAX).contains(&name.chars().count()) {
+            let reason = format!("must have 1 to {NAME_CHARS_MAX} visible characters");
+            return Err(Error::setting("bridge.name", reason));
+        }
+        Ok(name.clone())
+    }
+
+    /// Names what is kept of the network on disk: the same as long as its address is written in the same way.
+    pub(super) fn directory(&self) -> Result<String, Error> {
+        let named = self.named()?;
+        let network = match named {
+            Named::ChirpStack(_) => "chirpstack",
+            Named::ThingsStack(_) => "things-stack",
+        };
+        let (url, prefix) = named.source();
         // A URL with a password is refused later; by then the directory is there.
         Ok(format!("{network}-{}", file_name(&format!("{}{prefix}", without_credentials(url)))))
     }
 
     /// Describes the network for its operators.
     pub(super) fn description(&self) -> Result<NetworkDescription, Error> {
-        let (kind, mut addresses, no_downlinks) = match self.named()? {
+        let named = self.named()?;
+        let (mut addresses, no_downlinks) = match named {
             Named::ChirpStack(ChirpStackSettings { mqtt, redis, grpc, .. }) => {
                 let events =
                     if redis.url.is_empty() { ("events", &mqtt.url) } else { ("stream of events", &redis.url) };
                 let no_downlinks = grpc.url.is_empty().then_some("set chirpstack.grpc.url");
-                ("ChirpStack", vec![events, ("API", &grpc.url)], no_downlinks)
+                (vec![events, ("API", &grpc.url)], no_downlinks)
             }
             Named::ThingsStack(ThingsStackSettings { api, mqtt, webhook, .. }) => {
                 let messages = match webhook.listen.is_empty() {
                     true => ("messages", &mqtt.url),
                     false => ("webhook, received at", &webhook.listen),
                 };
-                ("The Things Stack", vec![messages, ("API", &api.url)], None)
+                (vec![messages, ("API", &api.url)], None)
             }
         };
         addresses.retain(|(_, url)| !url.is_empty());
         let addresses = addresses.into_iter().map(|(role, url)| (role, without_secrets(url))).collect();
-        Ok(NetworkDescription { kind, addresses, no_downlinks })
+        Ok(NetworkDescription { kind: named.product(), addresses, no_downlinks })
     }
 
     fn named(&self) -> Result<Named<'_>, Error> {
@@ -125,6 +147,26 @@ impl NetworkSettings {
             (Some(_), Some(_)) => {
                 Err(Error::setting("bridge", "names two networks: give each a `[[bridge]]` of its own"))
             }
+        }
+    }
+}
+
+impl<'a> Named<'a> {
+    /// The name of the product.
+    fn product(self) -> &'static str {
+        match self {
+            Self::ChirpStack(_) => "ChirpStack",
+            Self::ThingsStack(_) => "The Things Stack",
+        }
+    }
+
+    /// The URL that its events come from, and the prefix of their key if that is a Redis; of The Things Stack, the URL of
+    /// the cluster.
+    fn source(self) -> (&'a str, &'a str) {
+        match self {
+            Self::ChirpStack(ChirpStackSettings { mqtt, redis, .. }) if redis.url.is_empty() => (&mqtt.url, ""),
+            Self::ChirpStack(ChirpStackSettings { redis, .. }) => (&redis.url, &redis.key_prefix),
+            Self::ThingsStack(settings) => (&settings.api.url, ""),
         }
     }
 }
@@ -156,6 +198,7 @@ fn origin(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use bridge::MqttSettings;
+    use things_stack::ApiSettings;
 
     use super::*;
 
@@ -176,6 +219,35 @@ mod tests {
                 .map(without_secrets),
             ["localhost", "localhost", "http://a/b", "mqtt://", "http://"]
         );
+    }
+
+    #[test]
+    fn a_network_has_the_name_of_its_settings_or_that_of_product_and_address() {
+        let of = |url: &str, prefix: &str| {
+            let mut chirpstack = ChirpStackSettings::default();
+            match url.starts_with("redis") {
+                true => (chirpstack.redis.url, chirpstack.redis.key_prefix) = (url.to_owned(), prefix.to_owned()),
+                false => chirpstack.mqtt.url = url.to_owned(),
+            }
+            NetworkSettings { chirpstack: Some(chirpstack), ..NetworkSettings::default() }
+        };
+        let broker = of("mqtt://me:hush@broker:1883/?key=hush", "");
+        assert_eq!(broker.name().unwrap(), "ChirpStack at broker:1883");
+        assert_eq!(of("redis://cache:6379/1", "eu868:").name().unwrap(), "ChirpStack at cache:6379/1, eu868:");
+        let things_stack = ThingsStackSettings {
+            api: ApiSettings { url: "https://eu1.example.com/".to_owned(), ..ApiSettings::default() },
+            ..ThingsStackSettings::default()
+        };
+        let cluster = NetworkSettings { things_stack: Some(things_stack), ..NetworkSettings::default() };
+        assert_eq!(cluster.name().unwrap(), "The Things Stack at eu1.example.com");
+
+        let named = |name: &str| NetworkSettings { name: Some(name.to_owned()), ..broker.clone() };
+        assert_eq!(named("North, 2nd floor").name().unwrap(), "North, 2nd floor");
+        for refused in ["", " north", "a\u{202e}b", "a\nb", &"n".repeat(NAME_CHARS_MAX + 1)] {
+            let error = named(refused).name().unwrap_err();
+            assert_eq!(error.as_setting().map(|(name, _)| name), Some("bridge.name"), "{refused:?}");
+        }
+        assert_eq!(named("north").directory().unwrap(), broker.directory().unwrap(), "files keep their names");
     }
 
     #[test]

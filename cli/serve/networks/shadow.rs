@@ -58,7 +58,8 @@ impl Shadow {
             settings.applications.is_empty(),
             "a `[[bridge]]` with `shadow` brings no devices: leave out its `applications`"
         );
-        let name = settings.name().with_context(unusable)?;
+        let name = settings.name().map_err(Error::in_entry).with_context(unusable)?;
+        let directory = settings.directory().with_context(unusable)?;
         let description = settings.description().with_context(unusable)?;
         let fuel_max = context.settings.sandbox.limits.fuel;
         let report = Arc::new(Mutex::new(Report::new(context.clock.now(), fuel_max)));
@@ -66,7 +67,7 @@ impl Shadow {
             pool: pool.clone(),
             clock: context.clock.clone(),
             random: context.random.clone(),
-            state_dir: context.settings.data_dir.join("bridge").join(format!("shadow-{name}")),
+            state_dir: context.settings.data_dir.join("bridge").join(format!("shadow-{directory}")),
         };
         let starter = Starter { settings: settings.clone(), environment, report: report.clone() };
         let state = Arc::new(Mutex::new(match timeout(START_MAX, starter.start()).await {

@@ -16,7 +16,7 @@ const LAG: &str = "airlock_bridge_network_lag_seconds";
 
 /// A network whose devices belong to applications of this process.
 pub(in crate::serve) struct WatchedNetwork {
-    /// The name that its files have. It is made of letters, digits, dots and hyphens.
+    /// The name that people know it by, and that its metrics have. No other network of this process has it.
     pub(in crate::serve) name: String,
     /// What the settings say of it.
     pub(in crate::serve) description: NetworkDescription,

@@ -20,7 +20,7 @@ pub struct NetworksStatus {
 /// A network: its connections, what it brought, and to whom.
 #[derive(Clone, Debug)]
 pub struct NetworkStatus {
-    /// The name that its files and metrics have.
+    /// The name that people know it by, and that its metrics have.
     pub name: String,
     /// The name of the product.
     pub kind: String,
@@ -109,7 +109,7 @@ pub struct RouteStatus {
 /// A network whose own results are compared with our runs of the same codecs.
 #[derive(Clone, Debug)]
 pub struct ShadowStatus {
-    /// The name that its files have.
+    /// The name that people know it by.
     pub name: String,
     /// The name of the product.
     pub kind: String,

@@ -227,7 +227,8 @@ async fn a_network_shows_what_it_brings_and_why_it_is_away() {
     let (network, visitor) = bridged(clock.clone(), |dir, app_id| entry(&chirpstack, dir, app_id)).await;
     let page = visitor.until(PATH, CONNECTED).await;
     let address = format!("<code>{}</code> (events)", chirpstack.broker.url());
-    check(&page, &["ChirpStack", &address, "0 of 0 handed over", "0 sent", "not known yet", ">yes<"]);
+    let name = format!(">ChirpStack at {} <span", chirpstack.broker.address());
+    check(&page, &["ChirpStack", &name, &address, "0 of 0 handed over", "0 sent", "not known yet", ">yes<"]);
 
     // The first payload is too short for the decoder.
     let received = clock.now().minus(Duration::from_millis(2500));

@@ -64,7 +64,7 @@ async fn a_device_of_chirpstack_looks_like_one_of_v2() {
     assert_eq!(server.next().await.0, format!("{other}/events/create"));
     let (topic, up) = server.next().await;
     assert_eq!((topic, &up["payload_fields"]), (format!("{other}/up"), &json!({"n": 1, "at": 2026})));
-    let name = format!("network=\"chirpstack-{}\"", chirpstack.broker.url().replace([':', '/'], "-"));
+    let name = format!("network=\"ChirpStack at {}\"", chirpstack.broker.address());
     for (result, count) in [("taken", 3), ("duplicate", 1), ("malformed", 0)] {
         let metric = format!("airlock_bridge_network_events_total{{{name},result=\"{result}\"}} {count}");
         server.wait_for_metric(&metric).await;
