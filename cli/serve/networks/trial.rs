@@ -22,7 +22,7 @@ use tempfile::{TempDir, tempdir_in};
 use tokio_util::sync::CancellationToken;
 use types::{AppId, UserId};
 
-use self::turns::Turns;
+use self::turns::{NoTurn, Turns};
 use super::entry::without_secrets;
 use crate::serve::context::Context;
 
@@ -30,6 +30,9 @@ use crate::serve::context::Context;
 const NOTED_CHARS_MAX: usize = 200;
 /// Maximum number of characters of what a check says. What answers at a wrong address may say anything.
 const TEXT_CHARS_MAX: usize = 1000;
+
+/// The reason why a trial ended that the user has replaced.
+const REPLACED: &str = "you have started another trial, which ended this one";
 
 /// Resources for trying networks, one after the other.
 pub(in crate::serve) struct Trials {
@@ -70,15 +73,17 @@ impl Trials {
         let here = check::application_here(app_id, &self.applications, &self.bridged).await;
         let mut trial = NetworkTrial { checks: vec![here], uplink: None };
         let ended = match self.turns.take(user_id).await {
-            Some(turn) => {
+            Ok(turn) => {
                 self.note(user_id, &network);
                 tokio::select! {
                     () = self.try_run(network, &mut trial) => None,
-                    () = turn.replaced.cancelled() => Some("you have started another trial, which ended this one"),
+                    () = turn.replaced.cancelled() => Some(REPLACED),
                     () = self.stopping.cancelled() => Some("the server is stopping: try again when it runs"),
                 }
             }
-            None => Some("another network is being tried: try again in a minute"),
+            Err(NoTurn::Replaced) => Some(REPLACED),
+            Err(NoTurn::OfOther) => Some("another operator is trying a network: try again in a minute"),
+            Err(NoTurn::NotEnded) => Some("your trial before has not ended yet: try again in a minute"),
         };
         trial.checks.extend(ended.map(|reason| TrialCheck::failed(check::SERVER, reason)));
         trial.checks.iter_mut().for_each(|check| shorten(&mut check.result));
