@@ -20,14 +20,15 @@ impl Account {
     /// The users after this name whose name, id or e-mail address has the text, in order of their names; and the name
     /// after which the next page starts, if there may be one.
     ///
-    /// It looks at [`LISTED_MAX`] names at most, so a page may have few users, or none, and still not be the last.
+    /// It looks at [`LISTED_MAX`] names at most, so a page may have few users, or none, and still not be the last. The
+    /// audit log has who read which users.
     pub(crate) async fn page_of_users(
         &self,
         caller: &Caller,
         after: Option<&Username>,
         search: &str,
     ) -> Result<(Vec<ListedUser>, Option<Username>)> {
-        self.check_operator(caller).await?;
+        let operator = self.check_operator(caller).await?;
         let search = parse_search(search)?;
         let mut names = self.ids_in_index::<Username>(IdIndex::Users, after.map(Username::as_str)).await?;
         let listed = names.len();
@@ -43,13 +44,18 @@ impl Account {
             let is_last = names.len() == listed && listed < LISTED_MAX;
             names.pop().filter(|_| !is_last)
         };
+        if let (Some(first), Some(last)) = (users.first(), users.last()) {
+            let (count, first, last) = (users.len(), &first.username, &last.username);
+            self.audit.note("users read", &operator, &format_args!("{count} in the list, {first} to {last}"));
+        }
         Ok((users.into_iter().map(ListedUser::from).collect(), next))
     }
 
     /// A user, with what belongs to them.
     pub(crate) async fn user_details(&self, caller: &Caller, user_id: &UserId) -> Result<UserDetails> {
-        self.check_operator(caller).await?;
+        let operator = self.check_operator(caller).await?;
         let user = self.user(user_id).await?.ok_or_else(|| no_user(user_id))?;
+        self.audit.note("user read", &operator, user_id);
         let last_session = self.last_session(user_id).await?;
         let (applications, more) = self.held::<Application>(user_id).await?;
         let (gateways, more_gateways) = self.held::<Gateway>(user_id).await?;
@@ -70,9 +76,9 @@ impl Account {
         Ok((entities, page.next.is_some()))
     }
 
-    /// Refuses callers who are not operators; and for operators, programs of others, whom they allowed to read no more
-    /// than their own profile.
-    async fn check_operator(&self, caller: &Caller) -> Result<()> {
+    /// Returns the operator who calls. Refuses others; and for operators, programs of others, whom they allowed to read
+    /// no more than their own profile.
+    async fn check_operator(&self, caller: &Caller) -> Result<UserId> {
         let user_id = caller.user_with(&Scope::Profile)?;
         if !self.operators.contains(&user_id) {
             return Err(Error::NotOperator);
@@ -81,7 +87,7 @@ impl Account {
             Some(client) => self.client_named(client.as_str()).await?,
             None => None,
         };
-        if client.is_some_and(|client| self.is_own_program(&client)) { Ok(()) } else { Err(Error::ForeignProgram) }
+        if client.is_some_and(|client| self.is_own_program(&client)) { Ok(user_id) } else { Err(Error::ForeignProgram) }
     }
 
     /// Returns true for first-party clients, and for the console of this site.

@@ -1,10 +1,13 @@
 //! All users over the API: who may list them, pages, search, and what one user has.
 
+use std::fs;
+
 use airlock_account::Settings;
 use serde_json::{Value, json};
 use store::{Batch, Commit, Key, Tag};
 
 use crate::{
+    audit::record_here,
     authorize::{APP, code, of_app, redeem, session, with_app},
     service::{Service, bearer},
 };
@@ -111,6 +114,38 @@ async fn a_program_that_may_read_the_profile_of_an_operator_does_not_list_users(
     let apps = service.restrict(&alice, &["apps"]).await;
     let (status, error) = service.get(PATH, &apps).await.error();
     assert!(status == 403 && error.contains("the scope `profile`"), "{error}");
+}
+
+#[tokio::test]
+async fn the_audit_log_has_who_read_which_users() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("audit.log");
+    let (first, audit) = Service::start_audited(&log).await;
+    let (service, alice) = operated(&first).await;
+    let (operator, bob) = (id_of(&service, &alice).await, service.user("bob").await);
+    let bob_id = id_of(&service, &bob).await;
+    // After the first events, because `tracing` caches for each event whether any thread wants it.
+    let _here = record_here(&audit);
+    let read = async |path: &str, authorization: &str| {
+        service.get(path, authorization).await;
+        let text = fs::read_to_string(&log).unwrap();
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
+    };
+    let (one, search) = (format!("{PATH}/{bob_id}"), format!("{PATH}?search=bob@example"));
+    for (path, event, object) in [
+        (PATH, "users read", "2 in the list, alice to bob"),
+        (search.as_str(), "users read", "1 in the list, bob to bob"),
+        (one.as_str(), "user read", bob_id.as_str()),
+    ] {
+        let lines = read(path, &alice).await;
+        let line = lines.last().unwrap();
+        let expected = json!([event, operator, object]);
+        assert_eq!(json!([line["event"], line["actor"], line["object"]]), expected, "{line}");
+    }
+    let before = read(&format!("{PATH}?search=nobody"), &alice).await.len();
+    assert_eq!(before, 3, "a list without users tells nothing");
+    let lines = read(&one, &bob).await;
+    assert!(lines.iter().filter(|line| line["event"] == "user read").count() == 1, "{lines:?}");
 }
 
 #[tokio::test]
