@@ -2,6 +2,7 @@
 
 mod conversion;
 mod function;
+mod remedy;
 
 use std::{fmt, sync::Arc};
 
@@ -27,7 +28,7 @@ pub enum Error {
     #[error(transparent)]
     Id(#[from] types::IdError),
     /// It does not exist on this handler.
-    #[error("{what} {id} not found")]
+    #[error("{what} {id} not found{}", remedy::of(what, id))]
     NotFound {
         /// Kind of the entity, such as `Device`.
         what: &'static str,

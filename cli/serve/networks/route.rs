@@ -8,7 +8,7 @@ use std::sync::{
 use bridge::{Network, Receiver, Route};
 use futures::future::BoxFuture;
 use handler::{
-    Error, downlink,
+    downlink,
     network::{NetworkEvents, Registration},
 };
 use history::Outcome;
@@ -91,10 +91,6 @@ impl Receiver for ApplicationReceiver {
                     }
                     Ok(())
                 }
-                Err(error @ Error::NotFound { what: "Application", .. }) => Err(NetworkRefusal::new(
-                    error.kind(),
-                    format_args!("{error}: add it with `airlock applications add`"),
-                )),
                 Err(error) => Err(NetworkRefusal::new(error.kind(), ErrorChain(&error))),
             }
         })

@@ -198,11 +198,13 @@ async fn what_cannot_be_moved_stays_as_it_is() {
     let (_, fixture, _) = killed_after(0).await;
     fixture.devices.set(Device { lorawan: Lorawan::default(), ..mover("app-two", "taken") }).await.unwrap();
     let (records, others) = (fixture.records("app-one").await, fixture.records("app-two").await);
+    let unregistered = "Application app-four not found on this handler: register it with `airlock applications select \
+                        app-four` and then `airlock applications register`, or on its page in the console";
     for (from, to, kind, text) in [
         (("app-one", "dev"), ("app-two", "taken"), Kind::AlreadyExists, "Device app-two:taken already exists"),
         (("app-one", "nobody"), ("app-two", "new"), Kind::NotFound, "Device app-one:nobody not found"),
-        (("app-one", "dev"), ("app-four", "new"), Kind::NotFound, "Application app-four not found"),
-        (("app-four", "dev"), ("app-two", "new"), Kind::NotFound, "Application app-four not found"),
+        (("app-one", "dev"), ("app-four", "new"), Kind::NotFound, unregistered),
+        (("app-four", "dev"), ("app-two", "new"), Kind::NotFound, unregistered),
         (
             ("app-one", "dev"),
             ("app-one", "new"),
