@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use api::{history::Record, version::Version};
 use serde_json::{Value, json};
+use server::audit::visible;
 use types::{HexBytes, Timestamp};
 
 /// Maximum length of the comment with a failure, in characters.
@@ -55,8 +56,9 @@ fn expected(dialect: &str, has_converter: bool, uplink: &Record) -> String {
     }
 }
 
+/// JSON stays the same: it can have the characters that change the direction of text in its strings only.
 fn on_one_line(text: &str) -> String {
-    text.replace(char::is_control, " ")
+    visible(&text.replace(char::is_control, " ")).into_owned()
 }
 
 #[cfg(test)]
@@ -76,6 +78,8 @@ mod tests {
         let uplink = Record { kind: "up".into(), fields: "{\"a\":1}".into(), ..Record::default() };
         assert_eq!(last_line("v2", "", &uplink), "output: {\"a\":1}");
         assert_eq!(last_line("ts013", "", &uplink), "output: {\"data\": {\"a\":1}}");
+        let turned = Record { fields: "{\"a\":\"\u{202e}\"}".into(), ..uplink.clone() };
+        assert_eq!(last_line("v2", "", &turned), r#"output: {"a":"\u202e"}"#);
         assert!(last_line("v2", "c", &uplink).starts_with("# the test shows"));
         let warned = Record { warnings: vec!["late".into()], ..uplink.clone() };
         assert_eq!(last_line("ts013", "", &warned), "output: {\"data\": {\"a\":1}, \"warnings\": [\"late\"]}");

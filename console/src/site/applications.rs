@@ -6,7 +6,7 @@ use axum::{extract::State, response::Redirect};
 
 use super::{
     failure::Failure,
-    page::{Frame, Page},
+    page::{Frame, Page, shown},
     viewer::{InApplication, Viewer},
 };
 use crate::Console;
@@ -19,7 +19,8 @@ pub(super) struct List {
 }
 
 pub(super) async fn list(State(console): State<Console>, viewer: Viewer) -> Result<Page<List>, Failure> {
-    let applications = console.applications(&viewer.session).await?;
+    let mut applications = console.applications(&viewer.session).await?;
+    applications.iter_mut().for_each(|application| application.name = shown(&application.name));
     Ok(Page::new(List { frame: viewer.frame, applications }))
 }
 

@@ -17,7 +17,7 @@ use self::form::DownlinkForm;
 use super::{
     failure::{Failure, Problem, partly},
     messages::Row,
-    page::{Frame, Page, Time, hex},
+    page::{Frame, Page, Time, hex, shown},
     viewer::InApplication,
 };
 use crate::{Error, Result};
@@ -95,9 +95,11 @@ fn dev_id(request: &InApplication) -> Result<DevId> {
 async fn facts(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<Facts> {
     let device = handler.get_device(request.app_id(), dev_id).await;
     let device = device.map_err(|error| Error::hiding("device", error))?;
-    let mut attributes: Vec<_> = device.attributes.into_iter().collect();
+    let attributes = device.attributes.iter().map(|(key, value)| (shown(key), shown(value)));
+    let mut attributes: Vec<_> = attributes.collect();
     attributes.sort();
-    let facts = Facts { dev_id: device.dev_id, description: device.description, attributes, ..Facts::default() };
+    let facts =
+        Facts { dev_id: device.dev_id, description: shown(&device.description), attributes, ..Facts::default() };
     let Some(Network::LorawanDevice(lorawan)) = device.device else { return Ok(facts) };
     let identifiers =
         [("DevEUI", hex(&lorawan.dev_eui)), ("AppEUI", hex(&lorawan.app_eui)), ("DevAddr", hex(&lorawan.dev_addr))];

@@ -11,7 +11,10 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use server::site::{Asset, page};
+use server::{
+    audit::visible,
+    site::{Asset, page},
+};
 use types::{HexBytes, Timestamp};
 
 use super::failure::Failure;
@@ -207,20 +210,47 @@ pub(super) fn short_hex(bytes: &[u8]) -> String {
     }
 }
 
-/// The beginning of a text, for tables.
+/// A text that somebody else has chosen, on one line: characters that nobody sees or that change the direction of text
+/// are escaped as in JSON.
+pub(super) fn shown(text: &str) -> String {
+    visible(text).into_owned()
+}
+
+/// [`shown`] for a text of several lines, which may be indented with tabs.
+pub(super) fn shown_lines(text: &str) -> String {
+    let line = |line: &str| line.split('\t').map(shown).collect::<Vec<_>>().join("\t");
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The beginning of a text, as [`shown`], for tables.
 pub(super) fn short(text: &str) -> String {
     match text.char_indices().nth(SHORT_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", shown(&text[..end])),
+        None => shown(text),
     }
 }
 
-/// JSON with line breaks; other text as it is.
+/// JSON with line breaks; other text as it is. Both as [`shown_lines`].
 pub(super) fn pretty(json: &str) -> String {
     let value = serde_json::from_str::<serde_json::Value>(json);
-    value.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_else(|_| json.to_owned())
+    let pretty = value.and_then(|value| serde_json::to_string_pretty(&value));
+    shown_lines(pretty.as_deref().unwrap_or(json))
 }
 
 const fn script(path: &'static str, content: &'static str) -> Asset {
     Asset::new(path, "text/javascript; charset=utf-8", content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_escaped_and_lines_and_indents_stay() {
+        assert_eq!(shown("a\u{202e}b\nc"), r"a\u202eb\u000ac");
+        assert_eq!(shown_lines("if (a) {\r\n\treturn '\u{2066}'\n}"), "if (a) {\n\treturn '\\u2066'\n}");
+        assert_eq!(pretty("{\"a\":\"\u{202e}x\"}"), "{\n  \"a\": \"\\u202ex\"\n}");
+        assert_eq!(pretty("no \u{1b}JSON"), r"no \u001bJSON");
+        assert_eq!(short(&"\u{202e}".repeat(SHORT_CHARS + 1)), r"\u202e".repeat(SHORT_CHARS) + "…");
+    }
 }

@@ -42,6 +42,37 @@ async fn a_failed_message_is_shown_with_the_line_that_failed() {
 }
 
 #[tokio::test]
+async fn what_nobody_sees_in_texts_of_functions_and_devices_is_escaped() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let decoder = "function Decoder(bytes) {
+  console.log('logged\\u202e');
+  if (bytes[0] > 1) throw new Error('no\\u202e\\u001b[2J'); // \u{2066}
+  return { text: 'decoded\\u202e' };
+}";
+    alice.set_functions([decoder, "", ""]).await.unwrap();
+    let device = alice.handler.get_device(&alice.app_id, &"dev-1".parse().unwrap()).await.unwrap();
+    let device = api::handler::Device { description: "\u{202e}kitchen".to_owned(), ..device };
+    alice.handler.set_device(device).await.unwrap();
+    let application = "/console/applications/alice-app";
+    let check = async |path: &str, parts: &[&str]| {
+        let page = visitor.get(path).await;
+        assert!(page.status == 200 && !page.html.contains(['\u{1b}', '\u{202e}', '\u{2066}']), "{}", page.html);
+        for part in parts {
+            assert!(page.html.contains(part), "{part}: {}", page.html);
+        }
+    };
+    alice.simulate("dev-1", &[1], 2).await.unwrap();
+    check(&format!("{application}/messages/{}", newest(&alice).await), &[r"decoded\u202e", "logged"]).await;
+    alice.simulate("dev-1", &[2], 2).await.unwrap();
+    let failed = format!("{application}/messages/{}", newest(&alice).await);
+    check(&failed, &[r"// \u2066</mark>"]).await;
+    check(&format!("{application}/messages"), &[r"decoded\u202e"]).await;
+    check(&format!("{application}/devices/dev-1"), &[r"\u202ekitchen", r"decoded\u202e"]).await;
+    check(application, &[r"\u202ekitchen"]).await;
+}
+
+#[tokio::test]
 async fn a_correction_is_told_apart_from_what_it_corrects() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;

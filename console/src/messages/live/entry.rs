@@ -2,6 +2,7 @@
 
 use client::data::{DeviceEventName, Message};
 use serde::Serialize;
+use server::audit::visible;
 use types::{DevId, HexBytes, Timestamp};
 
 /// Maximum number of characters shown of the fields. History has the rest.
@@ -64,12 +65,13 @@ impl Entry {
         }
     }
 
-    /// As much of it as is shown.
+    /// As much of it as is shown, without characters that nobody sees or that change the direction of text.
     pub(super) fn shortened(mut self) -> Self {
         if let Some((end, _)) = self.text.char_indices().nth(TEXT_CHARS_MAX) {
             self.text.truncate(end);
             self.text.push('…');
         }
+        self.text = visible(&self.text).into_owned();
         self
     }
 }

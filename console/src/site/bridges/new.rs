@@ -7,11 +7,10 @@ use askama::Template;
 use axum::http::StatusCode;
 
 use self::form::NetworkForm;
-use super::section::shown;
 use crate::{
     site::{
         failure::Problem,
-        page::{Frame, Page, pretty},
+        page::{Frame, Page, pretty, shown},
         viewer::{Operator, Sent},
     },
     status::{CheckResult, NetworkTrial, TrialCheck, TriedUplink},

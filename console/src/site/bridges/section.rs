@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use server::audit::visible;
-
 use crate::{
-    site::page::Time,
+    site::page::{Time, shown},
     status::{ConnectionStatus, Count, EventStatus, NetworkStatus, NotTakenStatus, RouteStatus},
 };
 
@@ -138,11 +136,6 @@ fn duration(duration: Duration) -> String {
         3600..86_400 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
         _ => format!("{} d {} h", seconds / 86_400, seconds / 3600 % 24),
     }
-}
-
-/// A text as it may be shown: others choose some of them.
-pub(super) fn shown(text: &str) -> String {
-    visible(text).into_owned()
 }
 
 #[cfg(test)]

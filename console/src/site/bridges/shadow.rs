@@ -1,11 +1,9 @@
 //! A network whose results are compared, as a section of the page.
 
 use crate::{
-    site::page::Time,
+    site::page::{Time, shown},
     status::{Count, ShadowCodecStatus, ShadowConnection, ShadowStatus},
 };
-
-use super::section::shown;
 
 /// A network whose results are compared.
 pub(super) struct Shadow {

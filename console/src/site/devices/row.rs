@@ -15,7 +15,10 @@ use types::{DevId, Timestamp};
 use super::{battery::battery, find::dev_eui, steps::PARALLEL};
 use crate::{
     Result,
-    site::{page::Time, viewer::InApplication},
+    site::{
+        page::{Time, shown},
+        viewer::InApplication,
+    },
 };
 
 /// Number of the newest uplinks of an application that are looked at.
@@ -117,7 +120,8 @@ async fn uplinks(request: &InApplication, handler: &HandlerClient, is_empty: boo
 }
 
 async fn row(request: &InApplication, handler: &HandlerClient, device: Device) -> Row {
-    let mut attributes: Vec<_> = device.attributes.clone().into_iter().collect();
+    let attributes = device.attributes.iter().map(|(key, value)| (shown(key), shown(value)));
+    let mut attributes: Vec<_> = attributes.collect();
     attributes.sort();
     let seen = last_seen(request, handler, &device.dev_id).await;
     Row {
@@ -125,7 +129,7 @@ async fn row(request: &InApplication, handler: &HandlerClient, device: Device) -
         is_known: seen.is_ok(),
         last_seen: seen.unwrap_or_default(),
         dev_id: device.dev_id,
-        description: device.description,
+        description: shown(&device.description),
         attributes,
         silence: None,
         battery: None,

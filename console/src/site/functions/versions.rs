@@ -13,7 +13,7 @@ use super::{
 };
 use crate::site::{
     failure::Failure,
-    page::{Frame, Page, Time},
+    page::{Frame, Page, Time, shown, shown_lines},
     viewer::InApplication,
 };
 use crate::{Error, Result};
@@ -71,6 +71,7 @@ pub(in crate::site) async fn list(request: InApplication) -> Result<Page<List>, 
     let mut versions = request.handler().await?.list_versions(request.app_id()).await?;
     for version in &mut versions {
         version.changed_by = request.name(&version.changed_by);
+        version.note = shown(&version.note);
     }
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
     Ok(Page::new(List { frame, app_id, tab: "functions", versions }))
@@ -82,7 +83,7 @@ pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, 
     let mut version = found.map_err(|error| Error::hiding("version", error))?;
     let diff = match version.live {
         true => String::new(),
-        false => handler.compare_versions(request.app_id(), 0, number).await?,
+        false => shown_lines(&handler.compare_versions(request.app_id(), 0, number).await?),
     };
     let is_in_use = version.live || version.share_percent > 0.0;
     // Older ones were live once, or have been followed: the search is not worth it.
@@ -91,6 +92,7 @@ pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, 
         false => None,
     };
     version.changed_by = request.name(&version.changed_by);
+    version.note = shown(&version.note);
     let functions = version.functions.take().unwrap_or_default();
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
     Ok(Page::new(Show { frame, app_id, tab: "functions", version, functions, diff, abandoned }))

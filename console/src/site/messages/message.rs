@@ -21,7 +21,7 @@ use types::{DevId, GatewayMetadata, Kind, Kinded, Metadata, Timestamp};
 use self::rerun::Rerun;
 use crate::site::{
     failure::Failure,
-    page::{Frame, Page, Time, hex, pretty},
+    page::{Frame, Page, Time, hex, pretty, shown, shown_lines},
     viewer::InApplication,
 };
 use crate::{
@@ -98,13 +98,13 @@ async fn page(
     let metadata = metadata(request, handler, &record).await?;
     let example = example::text(&version, &record);
     let functions = version.functions.unwrap_or_default();
-    let logs = record.logs.iter().map(|log| (log.function.clone(), log.fields.join(" "))).collect();
+    let logs = record.logs.iter().map(|log| (log.function.clone(), shown_lines(&log.fields.join(" ")))).collect();
     Ok(Page::new(Show {
         frame: request.frame.clone(),
         app_id: request.app_id().to_string(),
         tab: "messages",
         time: Time(record.time),
-        failure: sentence(&record.failure),
+        failure: shown_lines(&sentence(&record.failure)),
         payload: hex(&record.payload),
         payload_base64: STANDARD.encode(&record.payload),
         fields: pretty(&record.fields),
@@ -117,7 +117,7 @@ async fn page(
         playground: playground::link(&functions, &record),
         example,
         rerun,
-        record,
+        record: Record { warnings: record.warnings.iter().map(|warning| shown_lines(warning)).collect(), ..record },
     }))
 }
 
@@ -165,7 +165,8 @@ async fn version(request: &InApplication, handler: &HandlerClient, record: &Reco
 
 /// Describes how a message was received, with the location of the device, which few networks send.
 async fn metadata(request: &InApplication, handler: &HandlerClient, record: &Record) -> Result<Option<Metadata>> {
-    let Ok(metadata) = serde_json::from_str::<Metadata>(&record.metadata) else { return Ok(None) };
+    let Ok(mut metadata) = serde_json::from_str::<Metadata>(&record.metadata) else { return Ok(None) };
+    metadata.gateways.iter_mut().for_each(|gateway| gateway.gtw_id = shown(&gateway.gtw_id));
     let is_located = metadata.latitude != 0.0 || metadata.longitude != 0.0;
     let dev_id = record.dev_id.parse::<DevId>().ok().filter(|_| !is_located);
     let Some(dev_id) = dev_id else { return Ok(Some(metadata)) };
@@ -201,7 +202,7 @@ fn line_of(failure: &str) -> Option<usize> {
 fn around(source: &str, failed: usize) -> Vec<Line> {
     let lines = source.lines().enumerate().map(|(index, text)| (index + 1, text));
     let near = lines.filter(|(number, _)| number.abs_diff(failed) <= LINES_AROUND);
-    near.map(|(number, text)| Line { number, text: text.to_owned(), failed: number == failed }).collect()
+    near.map(|(number, text)| Line { number, text: shown_lines(text), failed: number == failed }).collect()
 }
 
 fn body(record: &Record) -> Value {

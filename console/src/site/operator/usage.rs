@@ -1,8 +1,6 @@
 //! An owner's use of a budget, with bytes in units that people read.
 
-use server::audit::visible;
-
-use crate::status::OwnerUse;
+use crate::{site::page::shown, status::OwnerUse};
 
 const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
 
@@ -22,15 +20,7 @@ impl From<OwnerUse> for Usage {
         let OwnerUse { owner, budget, used, share, percent, used_by_all, total } = usage;
         let amount = if budget.ends_with("bytes") { bytes } else { |number: u64| number.to_string() };
         let [used, share, used_by_all, total] = [used, share, used_by_all, total].map(amount);
-        Self {
-            owner: visible(&owner).into_owned(),
-            budget: budget.replace('_', " "),
-            percent,
-            used,
-            share,
-            used_by_all,
-            total,
-        }
+        Self { owner: shown(&owner), budget: budget.replace('_', " "), percent, used, share, used_by_all, total }
     }
 }
 

@@ -4,7 +4,6 @@ use api::rest::account::ListedUser;
 use askama::Template;
 use axum::extract::Query;
 use client::account::UserPage;
-use server::audit::visible;
 use types::Username;
 
 use crate::{
@@ -79,18 +78,13 @@ impl From<ListedUser> for Person {
         Self {
             id: user.id.to_string(),
             username: user.username.to_string(),
-            name: shown(&name),
-            email: shown(&user.email),
+            name: short(&name),
+            email: short(&user.email),
             is_confirmed: user.valid,
             is_disabled: disabled,
             registered: Time(user.created.as_nanos()),
         }
     }
-}
-
-/// People choose these texts themselves.
-fn shown(text: &str) -> String {
-    short(&visible(text))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::{
     Error, Result,
     site::{
         failure::{Failure, Problem, partly},
-        page::{Frame, Page, Time, short},
+        page::{Frame, Page, Time, short, shown},
         viewer::{InApplication, Sent},
     },
 };
@@ -64,9 +64,9 @@ impl Letter {
     fn new(letter: DeadLetter) -> Self {
         let DeadLetter { id, dev_id, event, failed_at, attempts, reason, body, .. } = letter;
         let (failed_at, reason) = (Time(failed_at.as_nanos()), short(&reason));
-        let shown = beginning(body.get());
-        let left_out = body.get().len() - shown.len();
-        Self { id, failed_at, dev_id, event, attempts, reason, body: shown.to_owned(), left_out }
+        let part = beginning(body.get());
+        let left_out = body.get().len() - part.len();
+        Self { id, failed_at, dev_id, event, attempts, reason, body: shown(part), left_out }
     }
 }
 

@@ -9,7 +9,11 @@ use similar::TextDiff;
 use crate::{
     Error, Result,
     functions::trial::{self, Trial, Verdict},
-    site::{functions, page::pretty, viewer::InApplication},
+    site::{
+        functions,
+        page::{pretty, shown_lines},
+        viewer::InApplication,
+    },
 };
 
 /// Maximum time for finding the difference; then it is larger than it would have to be.
@@ -47,7 +51,7 @@ impl Rerun {
         let is_other = matches!(verdict, Verdict::Changed | Verdict::Mended | Verdict::Broken)
             || fuel.is_some_and(|fuel| fuel != record.fuel);
         let did_run = !record.functions.is_empty() && record.functions == live.hash;
-        let before = if record.failure.is_empty() { pretty(&record.fields) } else { record.failure };
+        let before = if record.failure.is_empty() { pretty(&record.fields) } else { shown_lines(&record.failure) };
         let now = pretty(&now);
         let diff = if verdict == Verdict::Equal || before == now { String::new() } else { diff(&before, &now) };
         Self { version: live.number, verdict, before, now, diff, fuel, is_unexplained: did_run && is_other }
