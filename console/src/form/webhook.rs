@@ -1,5 +1,7 @@
 //! A webhook as the fields of a form, and what somebody else changed since the form was opened.
 
+pub(crate) mod template;
+
 use std::collections::BTreeMap;
 
 use api::rest::handler::{Webhook, WebhookChange};

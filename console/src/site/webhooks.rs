@@ -6,7 +6,10 @@ pub(super) mod webhook;
 
 use api::rest::handler::Webhook;
 use askama::Template;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::{
+    extract::Query,
+    response::{IntoResponse, Redirect, Response},
+};
 use client::{handler::Page as Part, webhooks::WebhookClient};
 use futures::future::join_all;
 use types::{Kind, Kinded, WebhookId};
@@ -17,7 +20,13 @@ use super::{
     page::{Frame, Page, Time, short},
     viewer::{InApplication, Sent},
 };
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    form::{
+        drafts::Fields,
+        webhook::template::{TEMPLATES, WebhookTemplate},
+    },
+};
 
 #[derive(Template)]
 #[template(path = "webhooks.html")]
@@ -27,6 +36,8 @@ pub(super) struct List {
     tab: &'static str,
     rows: Vec<Row>,
     form: WebhookForm,
+    /// What the form begins with, if it was chosen.
+    template: Option<WebhookTemplate>,
     problem: Option<Problem>,
     /// True if the form is a draft that was sent when the login had expired or a service was away.
     is_draft: bool,
@@ -54,8 +65,21 @@ struct LastFailure {
     reason: String,
 }
 
-pub(super) async fn list(request: InApplication) -> Result<Page<List>, Failure> {
-    Ok(page(&request, WebhookForm::default(), None).await?)
+impl List {
+    fn templates(&self) -> [WebhookTemplate; TEMPLATES.len()] {
+        TEMPLATES
+    }
+
+    fn is_chosen(&self, template: &WebhookTemplate) -> bool {
+        self.template.as_ref() == Some(template)
+    }
+}
+
+pub(super) async fn list(request: InApplication, Query(fields): Query<Fields>) -> Result<Page<List>, Failure> {
+    let template = WebhookTemplate::named(Sent(fields).value("template"));
+    let mut page = page(&request, template.map(WebhookForm::from).unwrap_or_default(), None).await?;
+    page.template_mut().template = template;
+    Ok(page)
 }
 
 /// Creates a webhook. Whether one with this id is there already is checked just before.
@@ -100,7 +124,7 @@ async fn page(request: &InApplication, form: WebhookForm, problem: Option<Proble
     }));
     let rows = rows.await;
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
-    Ok(Page::new(List { frame, app_id, tab: "webhooks", rows, form, problem, is_draft: false }))
+    Ok(Page::new(List { frame, app_id, tab: "webhooks", rows, form, template: None, problem, is_draft: false }))
 }
 
 /// A client of the application's webhooks.

@@ -47,6 +47,22 @@ async fn a_webhook_is_created_and_tested_and_deleted() {
     network.stack.stop().await;
 }
 
+#[tokio::test]
+async fn a_form_begins_with_what_a_receiver_needs() {
+    let (_network, _alice, visitor, _receiver) = start().await;
+    let page = visitor.get(PATH).await;
+    assert!(page.html.contains("href=\"?template=n8n#new-heading\">n8n</a>"), "{}", page.html);
+    assert_eq!((page.value("url"), page.value("id")), (String::new(), String::new()));
+    let page = visitor.get(&format!("{PATH}?template=azure-functions")).await;
+    assert!(page.html.contains("#new-heading\" aria-current=\"true\">Azure Functions</a>"), "{}", page.html);
+    assert_eq!(page.value("url"), "https://my-app.azurewebsites.net/api/my-function");
+    assert_eq!(page.value("id"), "azure-functions");
+    assert!(page.html.contains("\nx-functions-key: my-key</textarea>"), "{}", page.html);
+    let page = visitor.get(&format!("{PATH}?template=%3Cb%3E")).await;
+    assert!(page.status == 200 && !page.html.contains("<b>"), "{}", page.html);
+    assert_eq!(page.value("url"), "");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_webhook_did_not_take_is_shown_and_sent_again() {
     let (network, alice, visitor, mut receiver) = start().await;

@@ -5,7 +5,7 @@ use types::{Secret, WebhookId};
 
 use crate::{
     Error, Result,
-    form::webhook::{events, header_lines},
+    form::webhook::{events, header_lines, template::WebhookTemplate},
     site::viewer::Sent,
 };
 
@@ -20,6 +20,12 @@ pub(super) struct WebhookForm {
     headers: Secret,
     /// No page has it.
     secret: Secret,
+}
+
+impl From<WebhookTemplate> for WebhookForm {
+    fn from(WebhookTemplate { name, url, events, .. }: WebhookTemplate) -> Self {
+        Self { id: name.to_owned(), url: url.to_owned(), events: events.to_owned(), ..Self::default() }
+    }
 }
 
 impl WebhookForm {
