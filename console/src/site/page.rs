@@ -33,6 +33,7 @@ const TIMES: Asset = script("/console/assets/times.js", include_str!("../../../w
 const CHOOSE_FILE: Asset =
     script("/console/assets/choose_file.js", include_str!("../../../web/console/choose_file.js"));
 const SEND_ONCE: Asset = script("/console/assets/send_once.js", include_str!("../../../web/console/send_once.js"));
+const REFRESH: Asset = script("/console/assets/refresh.js", include_str!("../../../web/console/refresh.js"));
 const LIVE: Asset = script("/console/assets/live.js", include_str!("../../../web/console/live.js"));
 
 /// Maximum number of characters of a result in a table.
@@ -126,6 +127,10 @@ impl Frame {
         SEND_ONCE.link()
     }
 
+    pub(super) fn refresh_path(&self) -> String {
+        REFRESH.link()
+    }
+
     pub(super) fn live_path(&self) -> String {
         LIVE.link()
     }
@@ -192,7 +197,7 @@ pub(super) async fn allow_account(State(console): State<Console>, request: Reque
 }
 
 pub(super) fn assets() -> Router<Console> {
-    [STYLE, ICON, TIMES, CHOOSE_FILE, SEND_ONCE, LIVE]
+    [STYLE, ICON, TIMES, CHOOSE_FILE, SEND_ONCE, REFRESH, LIVE]
         .into_iter()
         .fold(Router::new(), |router, asset| router.route(asset.path(), get(async move || asset)))
 }

@@ -20,10 +20,12 @@ use types::{AppId, Clock, DeviceIds, Timestamp};
 
 use super::{
     DECODER,
+    browsing::{ask, logged_in},
     operator::{Fake, HOSTILE, id_of, start},
     visitor::{Page, Visitor},
 };
 use crate::{
+    browser::{DESK, console::wait_for_text},
     harness::{Network, environment_at},
     networks::harness::{ChirpStack, DEVICE, uplink},
 };
@@ -256,6 +258,32 @@ async fn a_network_shows_what_it_brings_and_why_it_is_away() {
     let events = connection(&page, "events");
     assert!(events.contains("class=\"wide\">") && !events.contains("class=\"wide\"><"), "{events}");
     network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_follows_its_networks_and_keeps_the_focus() {
+    let Some(mut chirpstack) = ChirpStack::start().await else { return };
+    let (network, visitor) = bridged(Arc::new(SystemClock), |dir, app_id| entry(&chirpstack, dir, app_id)).await;
+    visitor.until(PATH, CONNECTED).await;
+    let Some(browser) = logged_in(&network, "bridges", DESK).await else { return };
+    browser.open(PATH).await;
+    wait_for_text(&browser, "dd", "0 of 0 handed over").await;
+    ask(&browser, "document.querySelector('#refreshed [tabindex]').focus();").await;
+    let focus = "return document.activeElement.getAttribute('aria-label');";
+    let focused = ask(&browser, focus).await;
+    send(&mut chirpstack, (1, "AQI="), SystemClock.now()).await;
+    wait_for_text(&browser, "dd", "1 of 1 handed over").await;
+    assert!(focused.is_string() && ask(&browser, focus).await == focused, "{focused}");
+
+    browser.click("#refresh button").await;
+    send(&mut chirpstack, (2, "AQI="), SystemClock.now()).await;
+    visitor.until(PATH, "2 of 2 handed over").await;
+    wait_for_text(&browser, "dd", "1 of 1 handed over").await;
+    browser.look("bridges").await;
+    browser.click("#refresh button").await;
+    wait_for_text(&browser, "dd", "2 of 2 handed over").await;
+    network.stack.stop().await;
+    wait_for_text(&browser, "span", "The server does not answer").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
