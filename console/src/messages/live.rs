@@ -25,6 +25,9 @@ pub(crate) struct LiveFilter {
     pub(crate) device: Option<DevId>,
     /// Only failures and errors.
     pub(crate) failed: bool,
+    /// The kind of message, such as `up` or `down/sent`; all if it is empty.
+    pub(crate) kind: String,
+    pub(crate) port: Option<u32>,
     /// Text that the fields or the error must contain, as JSON has it.
     pub(crate) text: String,
 }
@@ -53,11 +56,17 @@ impl LiveFilter {
         let device = Some(value("device")).filter(|device| !device.is_empty()).map(str::parse).transpose();
         let device =
             device.map_err(|_| Error::Invalid { what: "device", must: "must be the id of a device".to_owned() })?;
-        Ok(Self { device, failed: !value("failed").is_empty(), text: value("text").to_owned() })
+        let port = Some(value("port")).filter(|port| !port.is_empty()).map(str::parse).transpose();
+        let port = port.map_err(|_| Error::Invalid { what: "port", must: "must be a number".to_owned() })?;
+        let (kind, text) = (value("kind").to_owned(), value("text").to_owned());
+        Ok(Self { device, failed: !value("failed").is_empty(), kind, port, text })
     }
 
     fn wants(&self, entry: &Entry) -> bool {
-        (!self.failed || entry.failed) && (self.text.is_empty() || entry.text.contains(&self.text))
+        (!self.failed || entry.failed)
+            && (self.kind.is_empty() || entry.kind == self.kind)
+            && (self.port.is_none() || entry.port == self.port)
+            && (self.text.is_empty() || entry.text.contains(&self.text))
     }
 
     fn topics(&self) -> Result<Topics> {

@@ -48,6 +48,34 @@ async fn the_server_leaves_out_what_is_not_wanted() {
 }
 
 #[tokio::test]
+async fn a_kind_and_a_port_are_filtered_and_what_is_no_filter_is_named() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let path = "/console/applications/alice-app/live";
+    let page = visitor.get(&format!("{path}?kind=up&port=2")).await;
+    assert!(page.html.contains("live/events?kind=up&#38;port=2\""), "{}", page.html);
+    assert!(page.html.contains("<details open>"), "{}", page.html);
+    let mut ups = visitor.open(&format!("{path}/events?kind=up&port=2")).await;
+    let mut errors = visitor.open(&format!("{path}/events?kind=up%2Ferrors")).await;
+    for events in [&mut ups, &mut errors] {
+        read_until(events, "event: open").await;
+    }
+    for (payload, port) in [(&[0, 1][..], 1), (&[0][..], 2), (&[0, 2][..], 2)] {
+        alice.simulate("dev-1", payload, port).await.unwrap();
+    }
+    let text = read_until(&mut ups, r#""payload":"0002""#).await;
+    assert!(!text.contains("0001") && !text.contains("too short"), "{text}");
+    let text = read_until(&mut errors, "too short").await;
+    assert!(!text.contains("celsius"), "{text}");
+
+    for wrong in ["port=x", "device=-"] {
+        let page = visitor.get(&format!("{path}?{wrong}")).await;
+        assert!(page.status == 400 && page.html.contains("Invalid input"), "{}: {}", page.status, page.html);
+        assert!(!page.html.contains("live.js") && !page.html.contains("id=\"live\""), "{}", page.html);
+    }
+}
+
+#[tokio::test]
 async fn a_text_is_found_behind_what_fits_on_a_line() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;

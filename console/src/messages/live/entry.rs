@@ -17,8 +17,8 @@ pub(crate) struct Entry {
     /// RFC 3339; empty if unknown.
     time: String,
     /// `up`, or the name of an event.
-    kind: String,
-    port: Option<u32>,
+    pub(super) kind: String,
+    pub(super) port: Option<u32>,
     payload: String,
     /// The fields, or what went wrong.
     pub(super) text: String,

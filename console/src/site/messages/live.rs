@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use askama::Template;
 use axum::{
     extract::Query,
-    http::header,
+    http::{StatusCode, header},
     response::{
         IntoResponse, Response,
         sse::{Event, Sse},
@@ -22,7 +22,7 @@ use crate::{
         live::{Feed, LiveFilter},
     },
     site::{
-        failure::Failure,
+        failure::{Failure, Problem},
         page::{Frame, Page},
         viewer::InApplication,
     },
@@ -39,6 +39,8 @@ pub(in crate::site) struct Show {
     events: String,
     /// The same filter in history.
     history: String,
+    /// The reason why nothing is shown.
+    problem: Option<Problem>,
 }
 
 /// An open stream, with its place among those that may be open.
@@ -49,17 +51,21 @@ struct Open {
 }
 
 pub(in crate::site) async fn show(request: InApplication, Query(fields): Query<Fields>) -> Page<Show> {
+    let problem = LiveFilter::new(&fields).err().map(|error| Problem::of(&error));
+    let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let filter = Filter::new(fields);
-    let given = ["device", "failed", "text"].map(|name| (name, filter.value(name)));
+    let given = ["device", "failed", "text", "kind", "port"].map(|name| (name, filter.value(name)));
     let given = parameters(given.into_iter().filter(|(_, value)| !value.is_empty()));
-    Page::new(Show {
+    let page = Page::new(Show {
         frame: request.frame.clone(),
         app_id: request.app_id().to_string(),
         tab: "live",
         filter,
         events: format!("{}/live/events?{given}", request.path()),
         history: format!("{}/messages?{given}", request.path()),
-    })
+        problem,
+    });
+    page.with_status(status)
 }
 
 /// Batches of messages as they arrive. Proxies must not gather them.
