@@ -16,7 +16,7 @@ use console::{
 use futures::future::BoxFuture;
 use handler::uplink::Runs;
 use server::{
-    audit::last_lines,
+    audit::{AuditPlace, AuditQuery, FoundLines, find_lines},
     ledger::Ledger,
     status::ErrorChain,
     telemetry::{Health, Metrics},
@@ -55,7 +55,7 @@ impl StatusSource for OwnStatus {
     fn status<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, ServerStatus> {
         Box::pin(async move {
             let (checks, owners, (figures, ranking), audit) =
-                tokio::join!(checks(&self.health), self.owners(owner), self.figures(), self.audit());
+                tokio::join!(checks(&self.health), self.owners(owner), self.figures(), self.events("", ""));
             let Figures { services, queues, applications, history, functions } = figures;
             ServerStatus { checks, services, owners, queues, applications, history, functions, ranking, audit }
         })
@@ -63,6 +63,10 @@ impl StatusSource for OwnStatus {
 
     fn usage<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, Result<Vec<OwnerUse>, String>> {
         Box::pin(self.owners(owner))
+    }
+
+    fn audit<'a>(&'a self, search: &'a str, before: &'a str) -> BoxFuture<'a, AuditTail> {
+        Box::pin(self.events(search, before))
     }
 
     fn networks(&self) -> BoxFuture<'_, NetworksStatus> {
@@ -116,11 +120,15 @@ impl OwnStatus {
         read.await.unwrap_or_default()
     }
 
-    async fn audit(&self) -> AuditTail {
+    async fn events(&self, search: &str, before: &str) -> AuditTail {
         let Some(file) = self.audit_file.clone() else { return AuditTail::NoFile };
         let path = file.display().to_string();
-        match spawn_blocking(move || last_lines(&file, AUDIT_LINES_MAX)).await {
-            Ok(Ok(lines)) => AuditTail::Lines { path, lines },
+        let (text, before) = (search.to_owned(), AuditPlace::read(before));
+        let query = AuditQuery { text, before, lines_max: AUDIT_LINES_MAX };
+        match spawn_blocking(move || find_lines(&file, &query)).await {
+            Ok(Ok(FoundLines { lines, next })) => {
+                AuditTail::Lines { path, lines, next: next.map(|place| place.to_string()) }
+            }
             Ok(Err(error)) => AuditTail::Unreadable(ErrorChain(&error).to_string()),
             // A panic, which has been logged.
             Err(_) => AuditTail::Unreadable(format!("cannot read `{path}`")),

@@ -47,6 +47,7 @@ impl Console {
             .merge(in_applications())
             // No method tells others that these pages are there.
             .route("/console/operator", get(operator::show).fallback(not_found))
+            .route("/console/operator/audit", get(operator::audit::show).fallback(not_found))
             .route("/console/operator/users", get(operator::users::list).fallback(not_found))
             .route("/console/operator/users/{user_id}", get(operator::user::show).fallback(not_found))
             .route("/console/bridges", get(bridges::show).fallback(not_found))

@@ -22,6 +22,10 @@ pub trait StatusSource: Send + Sync {
     /// Returns the use of each budget by the owner that is named, such as `user alice`; or the reason why it is not known.
     fn usage<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, Result<Vec<OwnerUse>, String>>;
 
+    /// Returns lines of the audit log that have this text, in letters of either case; those before a place that an earlier
+    /// answer had, or the newest if that is empty.
+    fn audit<'a>(&'a self, search: &'a str, before: &'a str) -> BoxFuture<'a, AuditTail>;
+
     /// Returns the state of each network at this moment.
     fn networks(&self) -> BoxFuture<'_, NetworksStatus>;
 
@@ -242,18 +246,20 @@ pub struct FunctionFailure {
     pub kind: &'static str,
 }
 
-/// The end of the audit log.
+/// A part of the audit log.
 #[derive(Clone, Debug)]
 pub enum AuditTail {
     /// Events are only in the log of the process.
     NoFile,
     /// The file cannot be read; the reason names it.
     Unreadable(String),
-    /// The newest lines of the file.
+    /// Lines of the file, and of those that were rotated before it.
     Lines {
         /// The path of the file.
         path: String,
         /// The lines, the newest first.
         lines: Vec<String>,
+        /// The place from which a search can go on; none if all lines were looked at.
+        next: Option<String>,
     },
 }

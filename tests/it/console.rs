@@ -1,6 +1,7 @@
 //! The console over HTTP, as a browser without scripts uses it, and where scripts matter, in a real one.
 
 mod alone;
+mod audit;
 mod bridge_trials;
 pub(crate) mod bridges;
 mod browsing;

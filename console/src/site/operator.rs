@@ -1,6 +1,7 @@
 //! The page of operators: how the process is, who uses what, what waits, and the audit log. It changes nothing.
 //! Networks have a page of their own.
 
+pub(super) mod audit;
 mod entry;
 mod ranking;
 mod usage;
@@ -14,7 +15,7 @@ use axum::extract::Query;
 use server::status::ErrorChain;
 use tokio::time::timeout;
 
-use self::{entry::Entry, ranking::Ranking, usage::Usage};
+use self::{audit::Events, ranking::Ranking, usage::Usage};
 use super::{
     failure::{Failure, Problem},
     page::{Frame, Page},
@@ -26,8 +27,7 @@ use crate::{
     form::drafts::Fields,
     session::Session,
     status::{
-        ApplicationLoad, AuditTail, Check, FunctionCounts, FunctionRanking, HistoryState, Queue, ServerStatus,
-        ServiceLoad,
+        ApplicationLoad, Check, FunctionCounts, FunctionRanking, HistoryState, Queue, ServerStatus, ServiceLoad,
     },
 };
 
@@ -59,10 +59,8 @@ struct View {
     history: HistoryState,
     functions: FunctionCounts,
     ranking: Ranking,
-    /// The path of the audit log; none if it has no file, or one that cannot be read.
-    audit_path: Option<String>,
-    audit_problem: Option<String>,
-    entries: Vec<Entry>,
+    /// The end of the audit log.
+    events: Events,
 }
 
 pub(super) async fn show(
@@ -111,12 +109,6 @@ impl View {
             Ok(owners) => (owners.into_iter().map(Usage::from).collect(), None),
             Err(reason) => (Vec::new(), Some(reason)),
         };
-        let (audit_path, audit_problem, lines) = match audit {
-            AuditTail::NoFile => (None, None, Vec::new()),
-            AuditTail::Unreadable(reason) => (None, Some(reason), Vec::new()),
-            AuditTail::Lines { path, lines } => (Some(path), None, lines),
-        };
-        let entries = lines.iter().map(|line| Entry::of(line)).collect();
         Self {
             services,
             owners,
@@ -126,9 +118,7 @@ impl View {
             history,
             functions,
             ranking: Ranking::of(ranking, own),
-            audit_path,
-            audit_problem,
-            entries,
+            events: Events::from(audit),
         }
     }
 }

@@ -30,7 +30,11 @@ use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{Layer, filter::Targets, registry::LookupSpan};
 use types::{Clock, Kind, Kinded};
 
-pub use self::{change::Change, line::visible, tail::last_lines};
+pub use self::{
+    change::Change,
+    line::visible,
+    tail::{AuditPlace, AuditQuery, FoundLines, find_lines},
+};
 use self::{
     file::AuditFile,
     line::escaped,

@@ -270,6 +270,11 @@ async fn operate(name: &'static str, look: Look) {
     browser.submit("main form", &fields, "main form button", "Connect a network").await;
     wait_for_text(&browser, "dd", "failed").await;
     browser.look("console-bridge-checked").await;
+    browser.open("/console/operator/audit").await;
+    browser.wait_for("Audit log").await;
+    browser.submit("main form", &[("search", "COLLABORATOR")], "main form button", "Audit log").await;
+    wait_for_text(&browser, "td", event).await;
+    browser.look("console-audit").await;
     browser.open("/console/operator").await;
     browser.wait_for("Operator").await;
     browser.submit("main form", &[("owner", "nobody")], "main form button", "Operator").await;

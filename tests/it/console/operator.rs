@@ -22,7 +22,7 @@ use crate::harness::{Network, Owner, environment, printed};
 
 const PATH: &str = "/console/operator";
 /// The file of security events, in the data directory.
-const AUDIT: &str = "audit.log";
+pub(super) const AUDIT: &str = "audit.log";
 /// Markup, a terminal's control character, and one that changes the direction of text.
 pub(super) const HOSTILE: &str = "<b>\u{1b}[2J\u{202e}";
 
@@ -41,6 +41,10 @@ impl StatusSource for Fake {
 
     fn usage<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, Result<Vec<OwnerUse>, String>> {
         Box::pin(async move { self.now(owner).owners })
+    }
+
+    fn audit<'a>(&'a self, _search: &'a str, _before: &'a str) -> BoxFuture<'a, AuditTail> {
+        Box::pin(async { self.audit.clone() })
     }
 
     fn networks(&self) -> BoxFuture<'_, NetworksStatus> {
@@ -209,7 +213,7 @@ async fn an_operator_sees_only_the_checks_while_the_account_service_cannot_confi
 async fn names_and_events_are_never_markup() {
     let line = r#"{"timestamp":"2026-11-27T10:00:00Z","event":"<b>","actor":"<b>\u001b","object":"\u202e<b>"}"#;
     let lines = vec![line.to_owned(), HOSTILE.to_owned()];
-    let audit = AuditTail::Lines { path: "/var/<b>/audit.log".to_owned(), lines };
+    let audit = AuditTail::Lines { path: "/var/<b>/audit.log".to_owned(), lines, next: Some(HOSTILE.to_owned()) };
     let (_network, [alice, ..]) = start(Some(Fake { audit, ..Fake::named(HOSTILE) })).await;
     let page = alice.get(&format!("{PATH}?owner=%3Cb%3E")).await;
     assert_eq!(page.status, 200, "{}", page.html);
@@ -217,6 +221,8 @@ async fn names_and_events_are_never_markup() {
     assert!(page.html.matches("&#60;b&#62;").count() > 12, "{}", page.html);
     let (_, audit) = page.html.split_once("audit-heading").unwrap();
     assert!(!audit.contains(['\u{1b}', '\u{202e}']) && audit.contains(r"\u202e&#60;b&#62;"), "{audit}");
+    let all = alice.get(&format!("{PATH}/audit?search=%3Cb%3E%E2%80%AE")).await;
+    assert!(all.status == 200 && !all.html.contains("<b>") && all.html.contains(r"\u202e&#60;b&#62;"), "{}", all.html);
     let owners = alice.get(PATH).await.html;
     let (owners, _) = owners.split_once("queues-heading").unwrap();
     let (_, owners) = owners.split_once("owners-heading").unwrap();
