@@ -1,6 +1,6 @@
 //! Webhooks in the console: created, tested, their dead letters, deleted.
 
-use super::visitor::Visitor;
+use super::{newest, visitor::Visitor};
 use crate::{
     harness::{Network, Owner},
     webhooks::receiver::{Answer, Receiver},
@@ -95,6 +95,29 @@ async fn what_a_webhook_did_not_take_is_shown_and_sent_again() {
     visitor.until(&format!("{PATH}/my-hook"), "Delete all 1").await;
     let page = visitor.post(&format!("{PATH}/my-hook/dead-letters/delete"), &[]).await;
     assert!(page.html.contains("It took everything"), "{}", page.html);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_says_which_webhooks_did_not_take_it() {
+    let (network, alice, visitor, mut receiver) = start().await;
+    let url = receiver.url();
+    for (id, events) in [("my-hook", "up"), ("other", "activations")] {
+        visitor.post(PATH, &[("id", id), ("url", &url), ("events", events)]).await;
+    }
+    receiver.answer([Answer::Status(400)]);
+    let mut messages = Vec::new();
+    for payload in [[8, 52], [8, 53]] {
+        alice.simulate("dev-1", &payload, 1).await.unwrap();
+        receiver.next().await;
+        messages.push(format!("/console/applications/alice-app/messages/{}", newest(&alice).await));
+    }
+    let page = visitor.until(&messages[0], "not taken").await;
+    let (_, webhooks) = page.html.split_once("webhooks-heading\">").unwrap();
+    assert!(webhooks.contains("after 1 attempt: 400 Bad Request"), "{webhooks}");
+    assert!(webhooks.contains("/webhooks/my-hook\">") && !webhooks.contains("/webhooks/other\">"), "{webhooks}");
+    let page = visitor.until(&messages[1], "<p>No failure of this message is kept.</p>").await;
+    assert!(!page.html.contains("not taken"), "{}", page.html);
     network.stack.stop().await;
 }
 

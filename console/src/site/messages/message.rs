@@ -1,5 +1,6 @@
 //! One message, whole.
 
+mod deliveries;
 mod rerun;
 
 use api::{
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use server::site::sentence;
 use types::{DevId, GatewayMetadata, Kind, Kinded, Metadata, Timestamp};
 
-use self::rerun::Rerun;
+use self::{deliveries::Deliveries, rerun::Rerun};
 use crate::site::{
     failure::Failure,
     page::{Frame, Page, Time, hex, pretty, shown, shown_lines},
@@ -57,6 +58,7 @@ pub(in crate::site) struct Show {
     example: Option<String>,
     /// The result of the live functions, if somebody has asked for it.
     rerun: Option<Rerun>,
+    deliveries: Deliveries,
 }
 
 /// A line of a function.
@@ -96,6 +98,7 @@ async fn page(
 ) -> Result<Page<Show>, Failure> {
     let version = version(request, handler, &record).await?;
     let metadata = metadata(request, handler, &record).await?;
+    let deliveries = Deliveries::of(request, &record).await;
     let example = example::text(&version, &record);
     let functions = version.functions.unwrap_or_default();
     let logs = record.logs.iter().map(|log| (log.function.clone(), shown_lines(&log.fields.join(" ")))).collect();
@@ -117,6 +120,7 @@ async fn page(
         playground: playground::link(&functions, &record),
         example,
         rerun,
+        deliveries,
         record: Record { warnings: record.warnings.iter().map(|warning| shown_lines(warning)).collect(), ..record },
     }))
 }
