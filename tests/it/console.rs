@@ -165,6 +165,9 @@ async fn downlinks_are_sent_by_bytes_and_by_fields() {
     }
     let page = visitor.post(&format!("{path}/clear"), &[]).await;
     assert!(page.html.contains("No downlinks are queued"), "{}", page.html);
+    let device = "/console/applications/alice-app/devices/dev-1";
+    let page = visitor.until(device, "<span class=\"badge\">queued</span> <code>01FF on port 3</code>").await;
+    assert!(page.html.contains("<span class=\"badge\">queued</span> <code>{&#34;led&#34;:7}"), "{}", page.html);
 }
 
 /// The id of the newest message in history, where it is as soon as it was accepted.

@@ -6,6 +6,7 @@ pub(super) mod downlinks;
 pub(super) mod fields;
 mod form;
 pub(super) mod made_up;
+mod sent;
 
 use api::{downlink::Downlink, handler::device::Device as Network, history::Query};
 use askama::Template;
@@ -13,7 +14,7 @@ use axum::http::StatusCode;
 use client::handler::HandlerClient;
 use types::DevId;
 
-use self::form::DownlinkForm;
+use self::{form::DownlinkForm, sent::DownlinkRow};
 use super::{
     failure::{Failure, Problem, partly},
     messages::Row,
@@ -36,6 +37,8 @@ pub(super) struct Show {
     messages_problem: Option<Problem>,
     queue: Vec<Queued>,
     queue_problem: Option<Problem>,
+    /// What became of the last downlinks.
+    sent: Vec<DownlinkRow>,
     form: DownlinkForm,
 }
 
@@ -66,7 +69,11 @@ pub(super) async fn page(request: &InApplication, form: DownlinkForm) -> Result<
     let dev_id = dev_id(request)?;
     let handler = request.handler().await?;
     let device = facts(request, &handler, &dev_id).await?;
-    let (rows, queue) = tokio::join!(rows(request, &handler, &dev_id), queue(request, &handler, &dev_id));
+    let (rows, queue, sent) = tokio::join!(
+        rows(request, &handler, &dev_id),
+        queue(request, &handler, &dev_id),
+        sent::rows(request, &handler, &dev_id)
+    );
     let ((rows, messages_problem), (queue, queue_problem)) = (partly(rows)?, partly(queue)?);
     let newest = rows.iter().flatten().find(|row| row.kind == "up").map(|row| row.time);
     // Simulated uplinks and those of bridges are seen in history only.
@@ -82,6 +89,8 @@ pub(super) async fn page(request: &InApplication, form: DownlinkForm) -> Result<
         messages_problem,
         queue: queue.unwrap_or_default(),
         queue_problem,
+        // Whatever is wrong with history, the messages above say so.
+        sent: sent.unwrap_or_default(),
         form,
     });
     Ok(page.with_status(status))
