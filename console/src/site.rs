@@ -35,8 +35,8 @@ use self::{
     webhooks::webhook,
 };
 
-/// Maximum size of a form, in bytes, as listeners have it: four functions of 128 KiB, each of whose characters may take
-/// three.
+/// Maximum size of a form, in bytes, as listeners have it: a function of 512 KiB whose characters take three bytes each,
+/// and shorter ones beside it.
 const FORM_BYTES_MAX: usize = 2 << 20;
 
 impl Console {

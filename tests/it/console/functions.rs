@@ -131,3 +131,24 @@ async fn what_a_share_of_the_devices_had_is_no_change_of_somebody_else() {
     let saved = visitor.post(PATH, &form).await;
     assert!(saved.html.contains("Saved.") && saved.value("base") == "3", "{}", saved.html);
 }
+
+#[tokio::test]
+async fn long_functions_are_saved_and_those_that_are_too_long_stay_in_the_form() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let long = |length: usize| format!("{DECODER}\n// {}", "x".repeat(length));
+    let sent = async |decoder: &str| {
+        let form = [("do", "save"), ("base", "1"), ("payload_format", "custom"), ("decoder", decoder)];
+        visitor.post(PATH, &form).await
+    };
+    let page = sent(&long(600_000)).await;
+    assert!(page.status == 400 && page.typed("decoder") == long(600_000), "{}", page.status);
+    let (_, problem) = page.html.split_once("role=\"alert\"").unwrap();
+    let problem = problem.split("</div>").next().unwrap();
+    assert!(problem.contains("524288 are allowed"), "{problem}");
+
+    let page = sent(&long(200_000)).await;
+    assert!(page.html.contains("Saved.") && page.typed("decoder") == long(200_000), "{}", page.status);
+    let live = alice.handler.get_version(&alice.app_id, 0).await.unwrap();
+    assert!(live.functions.unwrap().decoder == long(200_000), "it is whole");
+}
