@@ -23,7 +23,13 @@ async fn a_failed_message_is_shown_with_the_line_that_failed() {
     assert!(list.html.contains(&format!("messages/{id}")) && list.html.contains("too short"), "{}", list.html);
     let page = visitor.get(&format!("/console/applications/alice-app/messages/{id}")).await;
     assert!(page.html.contains("<mark><b>3</b>     throw new Error"), "{}", page.html);
-    for part in ["line 3, column", "/versions/1", "<code>01</code> (1)", "functions?device=dev-1", "Fuel"] {
+    for part in [
+        "line 3, column",
+        "/versions/1\">Version 1</a>, the one that is live<",
+        "<code>01</code> (1)",
+        "functions?device=dev-1",
+        "Fuel",
+    ] {
         assert!(page.html.contains(part), "{part}: {}", page.html);
     }
     assert!(!page.html.contains("<script>too"), "{}", page.html);

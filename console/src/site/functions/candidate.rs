@@ -204,7 +204,7 @@ async fn refused(request: &InApplication, typed: ShareForm, error: Error) -> Res
 }
 
 /// To two decimals.
-pub(super) fn rounded(percent: f64) -> f64 {
+pub(in crate::site) fn rounded(percent: f64) -> f64 {
     (percent * 100.0).round() / 100.0
 }
 

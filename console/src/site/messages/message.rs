@@ -22,6 +22,7 @@ use types::{DevId, GatewayMetadata, Kind, Kinded, Metadata, Timestamp};
 use self::{deliveries::Deliveries, rerun::Rerun};
 use crate::site::{
     failure::Failure,
+    functions::candidate::rounded,
     page::{Frame, Page, Time, hex, pretty, shown, shown_lines},
     viewer::InApplication,
 };
@@ -59,6 +60,8 @@ pub(in crate::site) struct Show {
     /// The result of the live functions, if somebody has asked for it.
     rerun: Option<Rerun>,
     deliveries: Deliveries,
+    /// The reason why this version ran; empty if it is not known.
+    why: String,
 }
 
 /// A line of a function.
@@ -100,6 +103,7 @@ async fn page(
     let metadata = metadata(request, handler, &record).await?;
     let deliveries = Deliveries::of(request, &record).await;
     let example = example::text(&version, &record);
+    let why = why(&version, &record);
     let functions = version.functions.unwrap_or_default();
     let logs = record.logs.iter().map(|log| (log.function.clone(), shown_lines(&log.fields.join(" ")))).collect();
     Ok(Page::new(Show {
@@ -121,6 +125,7 @@ async fn page(
         example,
         rerun,
         deliveries,
+        why,
         record: Record { warnings: record.warnings.iter().map(|warning| shown_lines(warning)).collect(), ..record },
     }))
 }
@@ -164,6 +169,17 @@ async fn version(request: &InApplication, handler: &HandlerClient, record: &Reco
         Ok(version) => Ok(version),
         Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Denied) => Ok(Version::default()),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Says why a version ran, by what it is now.
+fn why(version: &Version, record: &Record) -> String {
+    let share = rounded(version.share_percent);
+    match version.number == record.version {
+        true if version.live => "the one that is live".to_owned(),
+        true if share > 0.0 => format!("rolled out to {share}% of the devices, of which this is one"),
+        true if version.number > 0 => "live or rolled out to this device then, and not any more".to_owned(),
+        _ => String::new(),
     }
 }
 
@@ -251,6 +267,18 @@ mod tests {
         assert_eq!(line_of("the decoder ran out of fuel"), None);
         assert_eq!(source(&functions, "the converter failed (line 1): x"), "c");
         assert_eq!(source(&functions, "`normalizeUplink` failed (line 1): x"), "d");
+    }
+
+    #[test]
+    fn a_version_ran_because_it_is_live_or_was_or_is_rolled_out() {
+        let why = |live, share_percent, number| {
+            let version = Version { live, share_percent, number, ..Version::default() };
+            why(&version, &Record { version: 2, ..Record::default() })
+        };
+        assert_eq!(why(true, 0.0, 2), "the one that is live");
+        assert!(why(false, 12.5, 2).starts_with("rolled out to 12.5% of the devices"));
+        assert!(why(false, 0.0, 2).ends_with("not any more"));
+        assert_eq!(why(true, 0.0, 0), "", "whoever may not see functions is told no version");
     }
 
     #[test]
