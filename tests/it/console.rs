@@ -6,6 +6,7 @@ mod bridge_trials;
 pub(crate) mod bridges;
 mod browsing;
 mod charts;
+mod device_code;
 mod device_imports;
 mod device_table;
 mod devices;

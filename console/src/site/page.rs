@@ -34,6 +34,7 @@ const CHOOSE_FILE: Asset =
     script("/console/assets/choose_file.js", include_str!("../../../web/console/choose_file.js"));
 const SEND_ONCE: Asset = script("/console/assets/send_once.js", include_str!("../../../web/console/send_once.js"));
 const REFRESH: Asset = script("/console/assets/refresh.js", include_str!("../../../web/console/refresh.js"));
+const SCAN_CODE: Asset = script("/console/assets/scan_code.js", include_str!("../../../web/console/scan_code.js"));
 const LIVE: Asset = script("/console/assets/live.js", include_str!("../../../web/console/live.js"));
 
 /// Maximum number of characters of a result in a table.
@@ -131,6 +132,10 @@ impl Frame {
         REFRESH.link()
     }
 
+    pub(super) fn scan_code_path(&self) -> String {
+        SCAN_CODE.link()
+    }
+
     pub(super) fn live_path(&self) -> String {
         LIVE.link()
     }
@@ -197,7 +202,7 @@ pub(super) async fn allow_account(State(console): State<Console>, request: Reque
 }
 
 pub(super) fn assets() -> Router<Console> {
-    [STYLE, ICON, TIMES, CHOOSE_FILE, SEND_ONCE, REFRESH, LIVE]
+    [STYLE, ICON, TIMES, CHOOSE_FILE, SEND_ONCE, REFRESH, SCAN_CODE, LIVE]
         .into_iter()
         .fold(Router::new(), |router, asset| router.route(asset.path(), get(async move || asset)))
 }
