@@ -97,6 +97,8 @@ fn is_complete(package: &Package) {
     assert!(size * 1024 >= fs::metadata(package.path("/usr/bin/airlock")).unwrap().len(), "{size}");
     let conffiles = done(Command::new("dpkg-deb").args(["--info"]).arg(&package.file).arg("conffiles"));
     assert_eq!(conffiles, "/etc/airlock/airlock.toml\n");
+    let copyright = package.text("/usr/share/doc/airlock/copyright");
+    assert!(copyright.contains("@lezer/javascript") && copyright.contains("Marijn Haverbeke"), "{copyright}");
     for script in ["postinst", "prerm", "postrm"] {
         let text = done(Command::new("dpkg-deb").arg("--info").arg(&package.file).arg(script));
         let file = package.root.path().join(script);
