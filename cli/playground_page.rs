@@ -68,7 +68,6 @@ files! {
     "view/bytes.js": SCRIPT,
     "view/costs.js": SCRIPT,
     "view/downlink.js": SCRIPT,
-    "view/editor.js": SCRIPT,
     "view/element.js": SCRIPT,
     "view/examples.js": SCRIPT,
     "view/failure.js": SCRIPT,
@@ -88,8 +87,13 @@ files! {
     "sandbox/wire.js": SCRIPT,
 }
 
-/// Files that the page shares with others.
-const SHARED: [(&str, &str, &[u8]); 4] = [
+/// Files that the page shares with others. The pages of the console also load the editor from here.
+const SHARED: [(&str, &str, &[u8]); 9] = [
+    ("editor/code_editor.js", SCRIPT, include_bytes!("../web/editor/code_editor.js")),
+    ("editor/costs.js", SCRIPT, include_bytes!("../web/editor/costs.js")),
+    ("editor/look.js", SCRIPT, include_bytes!("../web/editor/look.js")),
+    ("editor/notes.js", SCRIPT, include_bytes!("../web/editor/notes.js")),
+    ("vendor/codemirror/codemirror.js", SCRIPT, include_bytes!("../web/vendor/codemirror/codemirror.js")),
     ("site.css", STYLE, include_bytes!("../web/site.css")),
     ("icon.svg", "image/svg+xml", include_bytes!("../web/icon.svg")),
     ("codecs.yml", YAML, include_bytes!("../workbench/src/layout/template/codecs.yml")),
@@ -136,7 +140,11 @@ impl File {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, fs, path::Path};
+    use std::{
+        collections::BTreeSet,
+        fs,
+        path::{Path, PathBuf},
+    };
 
     use super::*;
 
@@ -150,11 +158,29 @@ mod tests {
         }
     }
 
+    fn web() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("web")
+    }
+
     #[test]
-    fn every_file_of_the_page_is_served() {
-        let mut found = BTreeSet::new();
-        names(&Path::new(env!("CARGO_MANIFEST_DIR")).join("web/playground"), "", &mut found);
-        found.retain(|name| !name.ends_with(".md"));
-        assert_eq!(found, FILES.iter().map(|(name, ..)| (*name).to_owned()).collect());
+    fn every_file_of_the_page_and_of_the_editor_is_served() {
+        let (mut page, mut editor) = (BTreeSet::new(), BTreeSet::new());
+        names(&web().join("playground"), "", &mut page);
+        page.retain(|name| !name.ends_with(".md"));
+        assert_eq!(page, FILES.iter().map(|(name, ..)| (*name).to_owned()).collect());
+        names(&web().join("editor"), "editor/", &mut editor);
+        let served = SHARED.iter().map(|(name, ..)| *name).filter(|name| name.starts_with("editor/"));
+        assert_eq!(editor, served.map(str::to_owned).collect());
+    }
+
+    #[test]
+    fn the_bundle_of_codemirror_is_what_its_sums_say() {
+        let dir = web().join("vendor/codemirror");
+        let sums = fs::read_to_string(dir.join("SHA256SUMS")).unwrap();
+        let sums: Vec<_> = sums.lines().map(|line| line.split_once("  ").unwrap()).collect();
+        assert_eq!(sums.iter().map(|(_, name)| *name).collect::<Vec<_>>(), ["codemirror.js", "LICENSE"]);
+        for (sum, name) in sums {
+            assert_eq!(sum, hex::encode(Sha256::digest(fs::read(dir.join(name)).unwrap())), "{name}");
+        }
     }
 }

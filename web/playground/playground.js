@@ -1,5 +1,6 @@
 // The page: what is typed is run at once, and kept in the address.
 
+import { CodeEditor } from "./editor/code_editor.js";
 import { fromFragment, toFragment } from "./link.js";
 import { MESSAGES_MAX, readMessages } from "./messages.js";
 import { base64Of, hexOf, timeOf } from "./payload.js";
@@ -7,7 +8,6 @@ import { Runner } from "./runner.js";
 import { SAMPLE } from "./sample.js";
 import { CostsView } from "./view/costs.js";
 import { showDownlink } from "./view/downlink.js";
-import { Editor } from "./view/editor.js";
 import { element, grouped, inBytes, shown } from "./view/element.js";
 import { ExamplesView, save } from "./view/examples.js";
 import { failureView } from "./view/failure.js";
@@ -24,10 +24,10 @@ const NAMES = { v2: "The Things Network 2", ts013: "TS013", chirpstack3: "ChirpS
 
 const by = (id) => document.getElementById(id);
 const [limits, guest] = await Promise.all([get("limits.json", "json"), get("guest.wasm", "arrayBuffer")]);
-const editor = new Editor(by("editor"), () => changed());
+const editor = new CodeEditor(by("text"), () => changed());
 const goTo = (line, column) => editor.goTo(line, column);
 const result = new ResultView(by("outcome"), by("verdict"), limits, goTo);
-const costs = new CostsView(by("editor"), by("cost"), (line) => editor.reveal(line));
+const costs = new CostsView(editor, by("editor"), by("cost"), by("costs"));
 const rows = new RowsView(by("rows"), (place) => select(place));
 const runner = new Runner(new Uint8Array(guest), limits, (report) => hear(report));
 const sandbox = { guest: new Uint8Array(guest), limits };
@@ -40,7 +40,7 @@ const fuzz = new FuzzView(by("fuzz-details"), sandbox, {
 const networks = new NetworksView(by("networks-details"), {
   codec: () => ({ sources: sources(), messages }),
   goTo,
-  remark: (remarks) => editor.remark(remarks),
+  remark: (remarks) => editor.remark(remarks.map((one) => ({ ...one, message: shown(one.message) }))),
   use: (text) => replaceText(text),
 });
 /** The messages of the last request, and which of them is shown. */
@@ -196,7 +196,7 @@ function hear(report) {
 
 function showLoaded({ loaded, failure }) {
   if (failure) {
-    editor.mark(failure.line);
+    mark(failure);
     by("loaded").replaceChildren(failureView(failure, goTo));
     by("encoded").replaceChildren();
     rows.forget();
@@ -212,9 +212,14 @@ function showLoaded({ loaded, failure }) {
   by("loaded").replaceChildren(element("p", { class: "hint" }, `Defines ${found.join(", ")}. ${cost}`));
 }
 
+/** Marks the line of a failure; null, and one of which no line is known, mark none. */
+function mark(failure) {
+  editor.mark(failure === null || failure.line === null ? null : { line: failure.line, message: shown(failure.message) });
+}
+
 function showOutcome(outcome) {
   by("result").classList.remove("busy");
-  editor.mark(outcome.failure?.line ?? null);
+  mark(outcome.failure);
   result.show(messages[selected], outcome);
 }
 

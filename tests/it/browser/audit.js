@@ -19,9 +19,9 @@ for (const heading of document.querySelectorAll("main h1, main h2, main h3, main
     if (now > level + 1) problems.push(`heading skips a level: ${name(heading)}`);
     level = now;
 }
-for (const picture of document.querySelectorAll("img:not([alt])")) problems.push(`no alt: ${name(picture)}`);
+for (const picture of document.querySelectorAll("img:not([alt], [aria-hidden=true])")) problems.push(`no alt: ${name(picture)}`);
 for (const field of document.querySelectorAll("input:not([type=hidden]), select, textarea")) {
-    if (![...field.labels].some(label => label.textContent.trim())) problems.push(`no label: ${name(field)}`);
+    if (!field.ariaLabel && ![...field.labels].some(label => label.textContent.trim())) problems.push(`no label: ${name(field)}`);
 }
 for (const control of document.querySelectorAll("a, button, summary")) {
     if (!control.textContent.trim()) problems.push(`no name: ${name(control)}`);

@@ -54,7 +54,8 @@ impl Browser {
         let only_here = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost";
         let arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", only_here];
         let options = json!({"args": arguments});
-        let Value::Object(wanted) = json!({"goog:chromeOptions": options}) else { unreachable!("it is one") };
+        let wanted = json!({"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}});
+        let Value::Object(wanted) = wanted else { unreachable!("it is one") };
         let client = ClientBuilder::new(HttpConnector::new()).capabilities(wanted).connect(&driver.url).await.unwrap();
         let session = client.session_id().await.unwrap().unwrap();
         let browser = Self { client, session, driver, base: base.to_owned(), name };
@@ -121,6 +122,35 @@ impl Browser {
         let strokes = keys.chars().flat_map(|value| [KeyAction::Down { value }, KeyAction::Up { value }]);
         let actions = strokes.fold(KeyActions::new("keyboard".to_owned()), InputSource::then);
         self.client.perform_actions(actions).await.unwrap();
+    }
+
+    /// Presses a key while another one is held.
+    pub(crate) async fn press_with(&self, held: Key, key: char) {
+        let (held, keyboard) = (char::from(held), KeyActions::new("keyboard".to_owned()));
+        let keyboard = keyboard.then(KeyAction::Down { value: held }).then(KeyAction::Down { value: key });
+        let keyboard = keyboard.then(KeyAction::Up { value: key }).then(KeyAction::Up { value: held });
+        self.client.perform_actions(keyboard).await.unwrap();
+    }
+
+    /// Replaces the text of the editor in place of a text area, as somebody does who selects all of it and pastes.
+    pub(crate) async fn write(&self, area: &str, text: &str) {
+        let code = format!("{area}-code");
+        self.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::Css(&code)).await.unwrap();
+        self.client.execute("document.querySelector(arguments[0]).focus();", vec![json!(code)]).await.unwrap();
+        self.press_with(Key::Control, 'a').await;
+        let paste = "const clipboardData = new DataTransfer(); clipboardData.setData('text/plain', arguments[1]); \
+                     const event = new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }); \
+                     document.querySelector(arguments[0]).dispatchEvent(event);";
+        self.client.execute(paste, vec![json!(code), json!(text)]).await.unwrap();
+    }
+
+    /// What the browser has complained about since this was last asked: errors, and violations of policies.
+    pub(crate) async fn complaints(&self) -> Vec<String> {
+        let url = format!("{}/session/{}/se/log", self.driver.url, self.session);
+        let response = reqwest::Client::new().post(url).json(&json!({"type": "browser"})).send().await.unwrap();
+        let log: Value = response.json().await.unwrap();
+        let entries = log["value"].as_array().unwrap_or_else(|| panic!("no log: {log}"));
+        entries.iter().filter(|entry| entry["level"] == "SEVERE").map(|entry| entry["message"].to_string()).collect()
     }
 
     /// Presses Tab until an element has the focus, and checks that focus is always visible.

@@ -134,8 +134,8 @@ async fn networks_are_chosen_by_keyboard() {
 /// it does no earlier than it would ask.
 const CLOSED: &str = "const [done] = arguments; const before = location.hash; let asked = 0; \
      const own = window.fetch; window.fetch = (...of) => { asked += 1; return own(...of); }; \
-     const text = document.getElementById('text'); text.value += '\\n'; \
-     text.dispatchEvent(new Event('input', { bubbles: true })); \
+     const clipboardData = new DataTransfer(); clipboardData.setData('text/plain', '\\n'); \
+     document.getElementById('text-code').dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true })); \
      document.querySelector('#networks-details summary').click(); \
      const look = () => (location.hash === before ? setTimeout(look, 20) : done(asked)); look();";
 

@@ -10,6 +10,7 @@ use std::{
 
 use fantoccini::{Locator, key::Key, wd::TimeoutConfiguration};
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::{check_equal, vectors::Vectors};
 use crate::{
@@ -22,6 +23,11 @@ use crate::{
 
 /// Functions that run until they are out of fuel, many times.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// Between two looks at what is to change.
+const PAUSE: Duration = Duration::from_millis(50);
+/// The number of the line with the cursor.
+const CURSOR_LINE: &str = "return document.querySelector('.cm-lineNumbers .cm-activeLineGutter').textContent;";
+const FOCUS: &str = "return document.activeElement.id;";
 const METER: &str = "function decodeUplink(input) {\n  if (input.bytes.length < 3) throw new Error('short');\n  return { data: { kind: input.bytes[0] > 9 ? 'b' : 'a', level: input.bytes[1] / 2 } };\n}\n\
                      function encodeDownlink(input) { return { fPort: 5, bytes: [input.data.level * 2] }; }\n\
                      function decodeDownlink(input) { return { data: { level: input.bytes[0] / 2 } }; }\n";
@@ -75,8 +81,11 @@ pub(super) async fn shows(browser: &Browser, id: &str, text: &str) {
     }
 }
 
-/// Puts a text into a field at once, as pasting does.
+/// Puts a text into a field, or into the editor, at once, as pasting does.
 pub(super) async fn paste(browser: &Browser, id: &str, text: &str) {
+    if id == "text" {
+        return browser.write("#text", text).await;
+    }
     let script = "const field = document.getElementById(arguments[0]); field.value = arguments[1]; \
                   field.dispatchEvent(new Event('input', { bubbles: true }));";
     browser.client.execute(script, vec![json!(id), json!(text)]).await.unwrap();
@@ -84,6 +93,16 @@ pub(super) async fn paste(browser: &Browser, id: &str, text: &str) {
 
 pub(super) async fn ask(browser: &Browser, script: &str) -> Value {
     browser.client.execute(script, vec![]).await.unwrap()
+}
+
+/// Waits until a script returns a value.
+async fn returns(browser: &Browser, script: &str, value: Value) {
+    let waits = async {
+        while ask(browser, script).await != value {
+            sleep(PAUSE).await;
+        }
+    };
+    testing::soon(script, waits).await;
 }
 
 #[tokio::test]
@@ -115,16 +134,14 @@ async fn a_file_is_opened_with_its_examples_and_each_runs() {
     browser.click("tr[data-place='1'] button").await;
     shows(&browser, "verdict", "Failed").await;
     shows(&browser, "outcome", "The decoder failed (line 2, column").await;
-    assert_eq!(ask(&browser, "return document.querySelector('.mark').hidden;").await, false);
+    let failed = "return [...document.querySelectorAll('.cm-failed')].map((line) => line.textContent);";
+    assert_eq!(ask(&browser, failed).await, json!([format!("{}Error: short", METER.lines().nth(1).unwrap())]));
+    assert_eq!(ask(&browser, "return document.getElementById('text-code').ariaInvalid;").await, "true");
     browser.click("#outcome .problem button").await;
-    assert_eq!(
-        ask(
-            &browser,
-            "return document.activeElement.value.slice(0, document.activeElement.selectionStart).split('\\n').length;"
-        )
-        .await,
-        2
-    );
+    assert_eq!(ask(&browser, FOCUS).await, "text-code");
+    assert_eq!(ask(&browser, CURSOR_LINE).await, "2");
+    browser.click("tr[data-place='0'] button").await;
+    returns(&browser, failed, json!([])).await;
 }
 
 #[tokio::test]
@@ -133,6 +150,10 @@ async fn a_source_that_cannot_be_loaded_shows_its_line_and_no_older_result() {
     paste(&browser, "text", "function decodeUplink(input) {\n  retur 1\n}").await;
     shows(&browser, "loaded", "The decoder cannot be loaded (line 2").await;
     shows(&browser, "outcome", "The codec cannot be loaded").await;
+    assert_eq!(
+        ask(&browser, "return document.querySelector('.cm-lineNumbers .cm-failed-number').textContent;").await,
+        "2"
+    );
     assert_eq!(ask(&browser, "return document.getElementById('rows').textContent.includes('level');").await, false);
     paste(&browser, "text", METER).await;
     shows(&browser, "rows", "2 messages, 1 failed").await;
@@ -175,21 +196,30 @@ async fn the_gutter_has_the_fuel_of_each_line() {
     let Some((_playground, browser, _dir)) = open("fuel", DESK).await else { return };
     shows(&browser, "cost", "Bars show the fuel of lines").await;
     let costs = "const numbers = (text) => text.match(/\\d[\\d,]*/g).map((number) => Number(number.replaceAll(',', ''))); \
-                 const lines = [...document.querySelectorAll('.costs li')].map((item) => numbers(item.textContent)); \
+                 const lines = [...document.querySelectorAll('#costs li')].map((item) => numbers(item.textContent)); \
                  const [all, outside] = numbers(document.getElementById('cost').textContent); \
                  const [fuel] = numbers(document.querySelector('.meters output').textContent); \
                  return [lines.map(([line]) => line), lines.reduce((sum, [, fuel]) => sum + fuel, 0) - all, all + outside - fuel];";
     assert_eq!(ask(&browser, costs).await, json!([[2, 3], 0, 0]));
-    ask(&browser, "document.querySelector('.costs li').focus();").await;
-    shows(&browser, "cost", "Line 2: ").await;
-    browser.press(&Key::Down.to_string()).await;
+    let gutter = "const said = [...document.querySelectorAll('#costs li')].map((item) => item.textContent); \
+                  const shown = [...document.querySelectorAll('.cm-cost')].map((cost) => cost.title); \
+                  return shown.length === 2 && shown.every((text) => said.includes(text));";
+    returns(&browser, gutter, json!(true)).await;
+    let aligned = "const tops = (selector) => [...document.querySelectorAll(selector)].map((one) => one.getBoundingClientRect()).filter(({ height }) => height > 0).map(({ top }) => Math.round(top)); \
+                   return JSON.stringify(tops('.cm-line')) === JSON.stringify(tops('.cm-lineNumbers .cm-gutterElement'));";
+    returns(&browser, aligned, json!(true)).await;
+    browser.click("#costs summary").await;
+    browser.click("#costs li:nth-child(2) button").await;
     shows(&browser, "cost", "Line 3: ").await;
+    assert_eq!(ask(&browser, CURSOR_LINE).await, "3");
+    browser.press_with(Key::Control, char::from(Key::Home)).await;
+    shows(&browser, "cost", "Bars show the fuel of lines").await;
     browser.click("tr[data-place='1'] button").await;
     shows(&browser, "outcome", "The decoder failed").await;
     shows(&browser, "cost", "Bars show the fuel of lines").await;
     paste(&browser, "text", "function decodeUplink(input) { return ( }").await;
     shows(&browser, "loaded", "cannot be loaded").await;
-    assert_eq!(ask(&browser, "return document.querySelectorAll('.costs li').length;").await, 0);
+    returns(&browser, "return document.querySelectorAll('#costs li, .cm-cost').length;", json!(0)).await;
 }
 
 #[tokio::test]
@@ -227,16 +257,17 @@ async fn a_large_codec_is_shown_and_its_line_is_marked() {
     paste(&browser, "text", &format!("{filler}function Decoder(bytes) {{\n  return {{ n: nothing }};\n}}\n")).await;
     shows(&browser, "outcome", "(line 5002, column").await;
     browser.click("#outcome .problem button").await;
-    let marked = "const mark = document.querySelector('.mark').getBoundingClientRect(), area = document.getElementById('text').getBoundingClientRect(); \
-                  return mark.top > area.top && mark.bottom < area.bottom;";
-    assert_eq!(ask(&browser, marked).await, true);
+    let marked = "const mark = document.querySelector('.cm-failed')?.getBoundingClientRect(); \
+                  const editor = document.getElementById('editor').getBoundingClientRect(); \
+                  return mark !== undefined && mark.top > editor.top && mark.bottom < editor.bottom;";
+    returns(&browser, marked, json!(true)).await;
 }
 
 #[tokio::test]
 async fn everything_is_reached_by_keyboard() {
     let Some((_playground, browser, _dir)) = open("keyboard", DESK).await else { return };
     shows(&browser, "cost", "Bars show the fuel of lines").await;
-    for selector in ["#share", ".costs li", "#text", "#port", "#payloads", "tr[data-place='1'] button"] {
+    for selector in ["#share", "#text-code", "#costs summary", "#port", "#payloads", "tr[data-place='1'] button"] {
         browser.tab_to(selector).await;
     }
     browser.press(&Key::Enter.to_string()).await;
@@ -244,6 +275,64 @@ async fn everything_is_reached_by_keyboard() {
     for selector in [".bytes button", "#outcome .problem button", "summary"] {
         browser.tab_to(selector).await;
     }
+}
+
+#[tokio::test]
+async fn tab_leaves_the_editor_unless_somebody_lets_it_indent() {
+    let Some((_playground, browser, _dir)) = open("tab", DESK).await else { return };
+    let (tab, escape) = (Key::Tab.to_string(), Key::Escape.to_string());
+    browser.tab_to("#text-code").await;
+    browser.press(&tab).await;
+    assert_ne!(ask(&browser, FOCUS).await, "text-code");
+    assert_eq!(browser.value("#text").await, METER);
+    ask(&browser, "document.getElementById('text-code').focus();").await;
+    browser.press_with(Key::Control, 'm').await;
+    shows(&browser, "editor", "Tab indents now").await;
+    browser.press(&tab).await;
+    assert_eq!(ask(&browser, FOCUS).await, "text-code");
+    assert_eq!(browser.value("#text").await, format!("  {METER}"));
+    browser.press(&format!("{escape}{tab}")).await;
+    assert_ne!(ask(&browser, FOCUS).await, "text-code");
+    ask(&browser, "document.getElementById('text-code').focus();").await;
+    browser.press_with(Key::Control, 'z').await;
+    assert_eq!(browser.value("#text").await, METER);
+}
+
+/// An editor that takes the place of a text area in which somebody is typing.
+const LATE: &str = "const [done] = arguments, area = document.createElement('textarea'), label = document.createElement('label'); \
+     area.id = label.htmlFor = 'late'; document.querySelector('main').append(label, area); \
+     area.value = 'one\\ntwo'; area.focus(); area.setSelectionRange(4, 4); \
+     import(new URL('editor/code_editor.js', location)).then(({ CodeEditor }) => { new CodeEditor(area); done(document.activeElement.id); });";
+
+#[tokio::test]
+async fn whoever_types_while_the_editor_loads_goes_on_in_it() {
+    let Some((_playground, browser, _dir)) = open("late", DESK).await else { return };
+    assert_eq!(browser.client.execute_async(LATE, vec![]).await.unwrap(), "late-code");
+    browser.press("2").await;
+    assert_eq!(browser.value("#late").await, "one\n2two");
+}
+
+#[tokio::test]
+async fn the_source_is_highlighted_and_searched_within_the_policy() {
+    let Some((_playground, browser, _dir)) = open("highlighted", DESK).await else { return };
+    let colours = "const colour = (text) => getComputedStyle([...document.querySelectorAll('.cm-line span')].find((part) => part.textContent === text)).color; \
+                   return new Set(['function', \"'short'\", '3', 'decodeUplink'].map(colour)).size;";
+    assert_eq!(ask(&browser, colours).await, 4);
+    ask(&browser, "document.getElementById('text-code').focus();").await;
+    browser.press_with(Key::Control, 'f').await;
+    browser.press("input").await;
+    returns(&browser, "return document.querySelectorAll('.cm-searchMatch').length > 3;", json!(true)).await;
+    browser.look("playground-search").await;
+    assert_eq!(browser.value("#text").await, METER);
+    let none: Vec<String> = vec![];
+    assert_eq!(browser.complaints().await, none);
+    ask(
+        &browser,
+        "const style = document.createElement('style'); style.textContent = 'p {}'; document.head.append(style);",
+    )
+    .await;
+    let refused = browser.complaints().await;
+    assert!(refused.iter().any(|complaint| complaint.contains("Content Security Policy")), "{refused:?}");
 }
 
 async fn look_at(name: &'static str, look: Look) {
