@@ -2,4 +2,5 @@
 //! browsers get of them is in `site/functions`.
 
 pub(crate) mod comparison;
+pub(crate) mod failed_line;
 pub(crate) mod trial;

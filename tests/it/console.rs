@@ -11,6 +11,7 @@ mod device_imports;
 mod device_table;
 mod devices;
 mod drafts;
+mod function_editor;
 mod functions;
 mod live;
 mod live_load;

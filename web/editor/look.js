@@ -7,7 +7,6 @@ const OUTLINE = "1px solid var(--accent)";
 
 const theme = EditorView.theme({
   "&": {
-    minHeight: "calc(var(--rows, 8) * 1.25rem + 1.25rem)",
     maxHeight: "75vh",
     color: "var(--ink)",
     backgroundColor: "var(--paper)",
@@ -17,6 +16,7 @@ const theme = EditorView.theme({
   },
   "&.cm-focused": { outline: "3px solid var(--accent)", outlineOffset: "2px" },
   ".cm-scroller": { fontFamily: MONOSPACE, fontSize: ".85rem", lineHeight: "1.25rem" },
+  ".cm-content, .cm-gutter": { minHeight: "calc(var(--rows, 8) * 1.25rem + 1rem)" },
   ".cm-content": { padding: ".5rem 0", caretColor: "var(--ink)", outline: "2px solid transparent", outlineOffset: "-2px" },
   ".cm-cursor, .cm-dropCursor": { borderLeftColor: "var(--ink)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { background: "var(--line)" },

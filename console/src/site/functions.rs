@@ -24,7 +24,7 @@ use super::{
     page::{Frame, Page},
     viewer::{InApplication, Sent},
 };
-use crate::{Error, Result, form::drafts::Fields};
+use crate::{Error, Result, form::drafts::Fields, functions::failed_line::FailedLine};
 
 #[derive(Template)]
 #[template(path = "functions.html")]
@@ -42,6 +42,8 @@ pub(super) struct Show {
 #[derive(Default)]
 struct State {
     problem: Option<Problem>,
+    /// The line for which the functions were refused, or at which they failed on the newest message that they fail on.
+    failed: Option<FailedLine>,
     conflict: Option<Conflict>,
     /// True if the form is a draft that was sent when the login had expired or a service was away.
     is_draft: bool,
@@ -53,7 +55,8 @@ struct State {
 
 impl State {
     fn refused(error: &Error) -> Self {
-        Self { problem: Some(Problem::of(error)), ..Self::default() }
+        let problem = Problem::of(error);
+        Self { failed: FailedLine::of(&problem.text), problem: Some(problem), ..Self::default() }
     }
 }
 
@@ -94,7 +97,9 @@ async fn compare(request: &InApplication, form: &FunctionsForm) -> Result<Respon
 }
 
 async fn try_out(request: &InApplication, form: &FunctionsForm) -> Result<Response> {
-    let state = State { trials: Some(tried::rows(request, form).await?), ..State::default() };
+    let trials = tried::rows(request, form).await?;
+    let failed = trials.iter().find(|trial| trial.verdict.is_bad()).and_then(|trial| FailedLine::of(&trial.now));
+    let state = State { failed, trials: Some(trials), ..State::default() };
     Ok(page(request, form.clone(), state).await.into_response())
 }
 

@@ -35,6 +35,8 @@ const CHOOSE_FILE: Asset =
 const SEND_ONCE: Asset = script("/console/assets/send_once.js", include_str!("../../../web/console/send_once.js"));
 const REFRESH: Asset = script("/console/assets/refresh.js", include_str!("../../../web/console/refresh.js"));
 const SCAN_CODE: Asset = script("/console/assets/scan_code.js", include_str!("../../../web/console/scan_code.js"));
+const SOURCE_EDITORS: Asset =
+    script("/console/assets/source_editors.js", include_str!("../../../web/console/source_editors.js"));
 const LIVE: Asset = script("/console/assets/live.js", include_str!("../../../web/console/live.js"));
 
 /// Maximum number of characters of a result in a table.
@@ -136,6 +138,10 @@ impl Frame {
         SCAN_CODE.link()
     }
 
+    pub(super) fn source_editors_path(&self) -> String {
+        SOURCE_EDITORS.link()
+    }
+
     pub(super) fn live_path(&self) -> String {
         LIVE.link()
     }
@@ -202,7 +208,7 @@ pub(super) async fn allow_account(State(console): State<Console>, request: Reque
 }
 
 pub(super) fn assets() -> Router<Console> {
-    [STYLE, ICON, TIMES, CHOOSE_FILE, SEND_ONCE, REFRESH, SCAN_CODE, LIVE]
+    [STYLE, ICON, TIMES, CHOOSE_FILE, SEND_ONCE, REFRESH, SCAN_CODE, SOURCE_EDITORS, LIVE]
         .into_iter()
         .fold(Router::new(), |router, asset| router.route(asset.path(), get(async move || asset)))
 }

@@ -18,6 +18,10 @@ use crate::site::{
 };
 use crate::{Error, Result};
 
+/// The numbers of rows between which a source is shown; more are scrolled.
+const ROWS_MIN: usize = 3;
+const ROWS_MAX: usize = 24;
+
 #[derive(Template)]
 #[template(path = "versions.html")]
 pub(in crate::site) struct List {
@@ -60,10 +64,13 @@ impl Show {
         share(&self.version)
     }
 
-    fn sources(&self) -> Vec<(&'static str, &str)> {
+    /// Name, source and rows of each function.
+    fn sources(&self) -> Vec<(&'static str, &str, usize)> {
         let Application { decoder, converter, validator, encoder, .. } = &self.functions;
         let all = [("Decoder", decoder), ("Converter", converter), ("Validator", validator), ("Encoder", encoder)];
-        all.into_iter().filter(|(_, source)| !source.is_empty()).map(|(name, source)| (name, source.as_str())).collect()
+        let rows = |source: &str| source.lines().count().clamp(ROWS_MIN, ROWS_MAX);
+        let all = all.into_iter().filter(|(_, source)| !source.is_empty());
+        all.map(|(name, source)| (name, source.as_str(), rows(source))).collect()
     }
 }
 

@@ -28,6 +28,7 @@ use crate::site::{
 };
 use crate::{
     Error, Result,
+    functions::failed_line::FailedLine,
     map::Map,
     messages::{example, playground},
 };
@@ -199,24 +200,8 @@ async fn metadata(request: &InApplication, handler: &HandlerClient, record: &Rec
 
 /// The lines of the version that ran around the one that failed; none if it is not known any more.
 fn excerpt(functions: &Application, record: &Record) -> Vec<Line> {
-    let failed = line_of(&record.failure).filter(|_| record.version > 0);
-    failed.map(|failed| around(source(functions, &record.failure), failed)).unwrap_or_default()
-}
-
-/// The function that a failure names.
-fn source<'a>(functions: &'a Application, failure: &str) -> &'a str {
-    let all = [
-        ("the converter ", &functions.converter),
-        ("the validator ", &functions.validator),
-        ("the encoder ", &functions.encoder),
-    ];
-    all.into_iter().find(|(name, _)| failure.starts_with(name)).map_or(&functions.decoder, |(_, source)| source)
-}
-
-/// The line that a failure names: `the decoder failed (line 3, column 5): …`.
-fn line_of(failure: &str) -> Option<usize> {
-    let (_, rest) = failure.split_once("(line ")?;
-    rest.split([',', ')']).next()?.parse().ok()
+    let failed = FailedLine::of(&record.failure).filter(|_| record.version > 0);
+    failed.map(|failed| around(failed.source(functions), failed.number)).unwrap_or_default()
 }
 
 fn around(source: &str, failed: usize) -> Vec<Line> {
@@ -258,16 +243,6 @@ fn body(record: &Record) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_failure_names_its_line_and_its_function() {
-        let functions = Application { decoder: "d".into(), converter: "c".into(), ..Application::default() };
-        assert_eq!(line_of("the decoder failed (line 3, column 5): Error: x (line 9)"), Some(3));
-        assert_eq!(line_of("the converter failed (line 12): Error"), Some(12));
-        assert_eq!(line_of("the decoder ran out of fuel"), None);
-        assert_eq!(source(&functions, "the converter failed (line 1): x"), "c");
-        assert_eq!(source(&functions, "`normalizeUplink` failed (line 1): x"), "d");
-    }
 
     #[test]
     fn a_version_ran_because_it_is_live_or_was_or_is_rolled_out() {

@@ -1,0 +1,156 @@
+//! The editor of functions in a real browser: what is typed there is what is sent, and the line that failed is marked.
+
+use fantoccini::{Locator, key::Key};
+use serde_json::{Value, json};
+
+use super::{
+    DECODER,
+    browsing::{ask, logged_in},
+    visitor,
+};
+use crate::{
+    browser::{
+        DESK,
+        console::wait_for_text,
+        driver::{Browser, Look},
+    },
+    harness::{MESSAGE_TIMEOUT, Network},
+};
+
+const PATH: &str = "/console/applications/alice-app/functions";
+const FAILING: &str = "function Decoder(bytes) {\n  var first = bytes[0];\n  throw new Error('<b>' + first);\n}";
+const MENDED: &str = "function Decoder(bytes) {\n  return { n: bytes[0] };\n}";
+/// What pages without an editor load in scripts, at most, compressed.
+const SCRIPT_BYTES_MAX: u64 = 60_000;
+
+/// The number of scripts that a page has loaded, their length, compressed, and that of those of third parties.
+const SCRIPTS: &str = "const done = arguments[0]; \
+     const names = new Set(performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => new URL(name).pathname.endsWith('.js'))); \
+     const length = async (name) => { const packed = (await fetch(name)).body.pipeThrough(new CompressionStream('gzip')); \
+     return [name.includes('/vendor/'), (await new Response(packed).arrayBuffer()).byteLength]; }; \
+     Promise.all([...names].map(length)).then((all) => done([all.length, \
+     all.reduce((sum, [, bytes]) => sum + bytes, 0), all.reduce((sum, [isVendored, bytes]) => sum + (isVendored ? bytes : 0), 0)]));";
+
+async fn open(browser: &Browser) {
+    browser.open(PATH).await;
+    browser.wait_for("Functions").await;
+    browser.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::Css("#decoder-code")).await.unwrap();
+}
+
+/// The lines that are marked, with the messages behind them.
+async fn marked(browser: &Browser) -> Value {
+    browser.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::Css(".cm-failed")).await.unwrap();
+    ask(browser, "return [...document.querySelectorAll('.cm-failed')].map((line) => line.textContent);").await
+}
+
+async fn edit(name: &'static str, look: Look) {
+    let network = Network::start().await;
+    let (alice, _visitor) = visitor(&network).await;
+    alice.simulate("dev-1", &[7], 1).await.unwrap();
+    let Some(browser) = logged_in(&network, name, look).await else { return };
+    open(&browser).await;
+    assert_eq!(ask(&browser, "return document.getElementById('decoder').hidden;").await, true);
+    browser.write("#decoder", FAILING).await;
+    browser.click("button[value=try]").await;
+    wait_for_text(&browser, "span", "still fails").await;
+    assert_eq!(marked(&browser).await, json!(["  throw new Error('<b>' + first);Error: <b>7"]));
+    assert_eq!(browser.value("#decoder").await, FAILING);
+    browser.look("console-editor-failed").await;
+
+    browser.write("#decoder", "function Decoder( {").await;
+    browser.click("button[value=save]").await;
+    browser.wait_for_refusal().await;
+    let refused = marked(&browser).await;
+    assert!(refused[0].as_str().unwrap().starts_with("function Decoder( {"), "{refused}");
+    assert_eq!(alice.handler.get_version(&alice.app_id, 0).await.unwrap().number, 1);
+
+    browser.write("#decoder", MENDED).await;
+    ask(&browser, "document.getElementById('decoder-code').focus();").await;
+    browser.press_with(Key::Control, char::from(Key::End)).await;
+    browser.press("\n// typed").await;
+    browser.click("button[value=save]").await;
+    wait_for_text(&browser, "p", "Saved.").await;
+    let live = alice.handler.get_version(&alice.app_id, 0).await.unwrap().functions.unwrap();
+    assert_eq!(live.decoder, format!("{MENDED}\n// typed"));
+    // A page with status 400 is a complaint as well.
+    let complaints = browser.complaints().await;
+    assert!(!complaints.iter().any(|complaint| complaint.contains("Security Policy")), "{complaints:?}");
+}
+
+#[tokio::test]
+async fn what_is_typed_into_the_editor_is_tried_and_saved() {
+    edit("editor-desk", Look { width: 1280, ..DESK }).await;
+}
+
+#[tokio::test]
+async fn what_is_typed_into_the_editor_is_tried_and_saved_on_a_phone() {
+    edit("editor-phone", Look { width: 375, dark: true, ..DESK }).await;
+}
+
+#[tokio::test]
+async fn a_version_is_only_read() {
+    let network = Network::start().await;
+    let (_alice, _visitor) = visitor(&network).await;
+    let Some(browser) = logged_in(&network, "editor-version", Look { width: 1280, ..DESK }).await else { return };
+    browser.open("/console/applications/alice-app/versions/1").await;
+    browser.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::Css("#source-1-code")).await.unwrap();
+    ask(&browser, "document.getElementById('source-1-code').focus();").await;
+    browser.press("typed").await;
+    assert_eq!(ask(&browser, "return document.getElementById('source-1-code').ariaReadOnly;").await, "true");
+    assert_eq!(browser.value("#source-1").await, DECODER);
+    browser.look("console-version").await;
+}
+
+#[tokio::test]
+async fn functions_are_edited_as_text_if_the_editor_does_not_load() {
+    let network = Network::start().await;
+    let (alice, _visitor) = visitor(&network).await;
+    let Some(browser) = logged_in(&network, "editor-missing", DESK).await else { return };
+    browser.tell("Network.enable", json!({})).await;
+    browser.tell("Network.setBlockedURLs", json!({"urls": ["*codemirror.js*"]})).await;
+    browser.open(PATH).await;
+    browser.wait_for("Functions").await;
+    // A page has loaded only when its modules have run, or cannot.
+    assert_eq!(ask(&browser, "return document.querySelectorAll('.cm-editor').length;").await, 0);
+    let area = browser.client.find(Locator::Css("#decoder")).await.unwrap();
+    area.clear().await.unwrap();
+    area.send_keys(MENDED).await.unwrap();
+    browser.click("button[value=save]").await;
+    wait_for_text(&browser, "p", "Saved.").await;
+    let live = alice.handler.get_version(&alice.app_id, 0).await.unwrap().functions.unwrap();
+    assert_eq!(live.decoder, MENDED);
+}
+
+#[tokio::test]
+async fn only_pages_with_an_editor_load_much_script() {
+    let network = Network::start().await;
+    let (alice, _visitor) = visitor(&network).await;
+    alice.simulate("dev-1", &[7], 1).await.unwrap();
+    let message = format!("/messages/{}", super::newest(&alice).await);
+    let Some(browser) = logged_in(&network, "scripts", DESK).await else { return };
+    let application = "/console/applications/alice-app";
+    for page in [
+        "",
+        "/messages",
+        message.as_str(),
+        "/live",
+        "/devices/dev-1",
+        "/charts?device=dev-1",
+        "/import-devices",
+        "/webhooks",
+        "/versions",
+    ] {
+        browser.open(&format!("{application}{page}")).await;
+        let [count, bytes, vendored] = scripts(&browser).await;
+        assert!(count > 0 && bytes < SCRIPT_BYTES_MAX, "{page}: {bytes} bytes in {count} scripts");
+        assert_eq!(vendored, 0, "{page}");
+    }
+    open(&browser).await;
+    let [_, bytes, vendored] = scripts(&browser).await;
+    assert!(vendored > 0 && bytes - vendored < SCRIPT_BYTES_MAX, "{bytes} bytes, of which {vendored} are of others");
+}
+
+/// What [`SCRIPTS`] says about the page.
+async fn scripts(browser: &Browser) -> [u64; 3] {
+    serde_json::from_value(browser.client.execute_async(SCRIPTS, vec![]).await.unwrap()).unwrap()
+}
