@@ -84,7 +84,8 @@ export class CodeEditor {
     const keys = document.getElementById("editor-keys");
     if (keys !== null) keys.hidden = false;
     const described = [area.getAttribute("aria-describedby"), keys?.id].filter(Boolean).join(" ");
-    return { id: `${area.id}-code`, "aria-labelledby": label.id, "aria-describedby": described };
+    // Some programs that check pages do not know that whatever can be edited can be reached.
+    return { id: `${area.id}-code`, tabindex: "0", "aria-labelledby": label.id, "aria-describedby": described };
   }
 
   #extensions() {

@@ -42,7 +42,7 @@ pub(super) struct Show {
 #[derive(Default)]
 struct State {
     problem: Option<Problem>,
-    /// The line for which the functions were refused, or at which they failed on the newest message that they fail on.
+    /// The line for which the functions were refused, or at which they failed on the message that they are mended for.
     failed: Option<FailedLine>,
     conflict: Option<Conflict>,
     /// True if the form is a draft that was sent when the login had expired or a service was away.
@@ -61,9 +61,19 @@ impl State {
 }
 
 pub(super) async fn show(request: InApplication, Query(fields): Query<Fields>) -> Result<Page<Show>, Failure> {
-    let device = Sent(fields).value("device").to_owned();
-    let form = FunctionsForm { device, ..FunctionsForm::live(&request).await? };
-    Ok(page(&request, form, State::default()).await)
+    let asked = Sent(fields);
+    let form = FunctionsForm { device: asked.value("device").to_owned(), ..FunctionsForm::live(&request).await? };
+    let failed = failed_line(&request, asked.value("message"), form.base).await;
+    Ok(page(&request, form, State { failed, ..State::default() }).await)
+}
+
+/// The line at which the live version failed on a message; none if another version ran on it, or nobody can say.
+async fn failed_line(request: &InApplication, message: &str, live: u32) -> Option<FailedLine> {
+    if message.is_empty() {
+        return None;
+    }
+    let record = request.handler().await.ok()?.get_record(request.app_id(), message).await.ok()?;
+    FailedLine::of(&record.failure).filter(|_| live > 0 && record.version == live)
 }
 
 /// Tries the functions, or saves them.

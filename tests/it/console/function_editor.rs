@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     DECODER,
     browsing::{ask, logged_in},
-    visitor,
+    newest, visitor,
 };
 use crate::{
     browser::{
@@ -48,7 +48,10 @@ async fn edit(name: &'static str, look: Look) {
     let (alice, _visitor) = visitor(&network).await;
     alice.simulate("dev-1", &[7], 1).await.unwrap();
     let Some(browser) = logged_in(&network, name, look).await else { return };
-    open(&browser).await;
+    browser.open(&format!("/console/applications/alice-app/messages/{}", newest(&alice).await)).await;
+    browser.click("a.button[href*='/functions']").await;
+    let line = "    throw new Error('<script>too short</script>');Error: <script>too short</script>";
+    assert_eq!(marked(&browser).await, json!([line]));
     assert_eq!(ask(&browser, "return document.getElementById('decoder').hidden;").await, true);
     browser.write("#decoder", FAILING).await;
     browser.click("button[value=try]").await;
@@ -126,7 +129,7 @@ async fn only_pages_with_an_editor_load_much_script() {
     let network = Network::start().await;
     let (alice, _visitor) = visitor(&network).await;
     alice.simulate("dev-1", &[7], 1).await.unwrap();
-    let message = format!("/messages/{}", super::newest(&alice).await);
+    let message = format!("/messages/{}", newest(&alice).await);
     let Some(browser) = logged_in(&network, "scripts", DESK).await else { return };
     let application = "/console/applications/alice-app";
     for page in [
