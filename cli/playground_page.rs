@@ -1,35 +1,19 @@
 //! The page that runs codecs in a browser: its files, which are compiled into the program, and what it asks for when it
 //! starts.
 
-use axum::{
-    Router,
-    body::Bytes,
-    http::{HeaderMap, HeaderName, StatusCode, header},
-    response::{IntoResponse, Response},
-    routing::get,
-};
+mod file;
+
+use axum::{Router, body::Bytes, http::HeaderMap, routing::get};
 use runtime::Limits;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
+
+use self::file::File;
 
 const HTML: &str = "text/html; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
-
-/// The sources that the page may load: its own files, and nothing inline. The worker's script has the same policy.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
-     connect-src 'self'; worker-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
-     frame-ancestors 'none'";
-
-/// The headers of every file. A new version of the program may have other files at the same addresses.
-const HEADERS: [(HeaderName, &str); 4] = [
-    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
-    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
-    (header::CACHE_CONTROL, "no-cache"),
-];
 
 macro_rules! files {
     ($($name:literal: $kind:expr),+ $(,)?) => {
@@ -113,31 +97,6 @@ pub(crate) fn router(below: &str, limits: &Limits, opened: Option<&impl Serializ
     Ok(all)
 }
 
-/// A file with the hash of its content, by which browsers ask whether it is still the same.
-#[derive(Clone)]
-struct File {
-    kind: &'static str,
-    content: Bytes,
-    tag: String,
-}
-
-impl File {
-    fn new(kind: &'static str, content: Bytes) -> Self {
-        let tag = format!("\"{}\"", hex::encode(Sha256::digest(&content)));
-        Self { kind, content, tag }
-    }
-
-    fn answer(&self, asked: &HeaderMap) -> Response {
-        let tag = (header::ETAG, self.tag.clone());
-        match asked.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == self.tag.as_bytes()) {
-            true => (StatusCode::NOT_MODIFIED, HEADERS, [tag]).into_response(),
-            false => {
-                (HEADERS, [tag, (header::CONTENT_TYPE, self.kind.to_owned())], self.content.clone()).into_response()
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
@@ -145,6 +104,8 @@ mod tests {
         fs,
         path::{Path, PathBuf},
     };
+
+    use sha2::{Digest, Sha256};
 
     use super::*;
 

@@ -102,6 +102,10 @@ async fn only_the_page_and_this_machine_get_the_opened_file() {
         let tag = page.headers()["etag"].clone();
         assert_eq!(get(path).header("if-none-match", tag).send().await.unwrap().status(), 304);
     }
+    let guest = get("guest.wasm").header("accept-encoding", "gzip, deflate, br").send().await.unwrap();
+    assert_eq!(guest.headers()["content-encoding"], "deflate");
+    let guest = miniz_oxide::inflate::decompress_to_vec_zlib(&guest.bytes().await.unwrap()).unwrap();
+    assert!(guest == runtime::GUEST);
     assert_eq!(get("../Cargo.toml").send().await.unwrap().status(), 404);
 }
 
