@@ -13,7 +13,7 @@ use anyhow::{Context as _, ensure};
 use client::{Trust, account::AccountClient, discovery::DiscoveryClient, network_broker::CallingComponent};
 use handler::{
     downlink::{DownlinkReceiver, Outgoing},
-    network::network_broker::{CallTurns, NetworkBrokers, Reconciliation, Subscriptions},
+    network::network_broker::{CallTurns, NetworkBrokers, Reconciliation, Subscriptions, UplinkReceiver},
     output::{AllOutputs, Output, OutputSettings, RecordedOutput, mqtt::MqttOutput, queued::QueuedOutput},
     uplink::Runs,
 };
@@ -37,7 +37,7 @@ use self::{
     broker_access::{access_requests, serve_access},
     delivery_threads::DeliveryThreads,
     external_broker::{ExternalBroker, SubscribedBroker},
-    operations::{complete_deletions, judge_candidates, network_events, operations, silence_watch, uplink_receiver},
+    operations::{complete_deletions, judge_candidates, network_events, operations, silence_watch},
 };
 use super::{
     context::Context,
@@ -119,8 +119,8 @@ impl HandlerService {
         report_announcement(context, announcer.clone());
         operations.announcer.clone_from(&announcer);
         let stop = CancellationToken::new();
-        let receiver = Arc::new(uplink_receiver(&operations, output.clone(), outgoing.clone()));
         let network_events = network_events(&operations, output, outgoing.clone());
+        let receiver = Arc::new(UplinkReceiver::new(network_events.clone()));
         let runs = operations.uplinks.runs.clone();
         let operations = Arc::new(operations);
         let deletions = tokio::spawn(complete_deletions(operations.clone(), stop.clone()));

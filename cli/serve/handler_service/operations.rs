@@ -11,11 +11,7 @@ use handler::{
     application::Applications,
     device::{Addresses, Devices},
     downlink::{Downlinks, Outgoing},
-    network::{
-        NetworkEvents,
-        join::Joins,
-        network_broker::{NetworkBrokers, Progress, UplinkReceiver},
-    },
+    network::{NetworkEvents, join::Joins, network_broker::NetworkBrokers},
     output::Output,
     payload::Payloads,
     silence::{self, SilenceWatch},
@@ -173,21 +169,4 @@ pub(super) fn network_events(
         traffic: operations.component.traffic.clone(),
         clock: operations.clock.clone(),
     })
-}
-
-/// Takes uplinks of network brokers, on the same stores as the operations.
-pub(super) fn uplink_receiver(
-    operations: &Operations,
-    output: Arc<dyn Output>,
-    outgoing: Arc<Outgoing>,
-) -> UplinkReceiver {
-    UplinkReceiver {
-        devices: operations.devices.clone(),
-        uplinks: operations.uplinks.clone(),
-        outgoing,
-        output,
-        traffic: operations.component.traffic.clone(),
-        clock: operations.clock.clone(),
-        progress: Progress::default(),
-    }
 }

@@ -26,10 +26,7 @@ pub(crate) use self::call_turns::Turn;
 use self::connection::Connection;
 pub(crate) use self::metadata::metadata;
 use self::reconciliation::Reconciler;
-pub use self::{
-    receiver::{Progress, UplinkReceiver},
-    reconciliation::Reconciliation,
-};
+pub use self::{receiver::UplinkReceiver, reconciliation::Reconciliation};
 
 /// The network brokers that this handler trusts.
 pub struct NetworkBrokers {

@@ -9,7 +9,7 @@ use tokio::{
     time::sleep,
 };
 use tokio_util::task::TaskTracker;
-use types::{AppEui, AppId, Clock, DevEui, DevId, ErrorEvent, Kind, Kinded, Metadata, Timestamp};
+use types::{AppEui, AppId, DevEui, DevId, ErrorEvent, Kind, Kinded, Metadata, Timestamp};
 
 use super::{
     metadata::{self, metadata},
@@ -19,12 +19,14 @@ use super::{
 };
 use crate::{
     Error,
-    downlink::Outgoing,
-    network::lorawan::{OpenedFrame, SessionKeys, UplinkFrame},
-    output::{Event, Message, Output},
-    registry::device::{Device, Devices, Sender},
-    status::{Traffic, metrics},
-    uplink::{Frame, Uplinks},
+    network::{
+        NetworkEvents,
+        lorawan::{OpenedFrame, SessionKeys, UplinkFrame},
+    },
+    output::Event,
+    registry::device::{Device, Sender},
+    status::metrics,
+    uplink::Frame,
 };
 
 /// Maximum number of uplinks that are in progress or wait for others of their device. More wait in the connection.
@@ -36,24 +38,12 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Takes uplinks from network brokers.
 pub struct UplinkReceiver {
-    /// The devices, with the keys of their sessions.
-    pub devices: Devices,
-    /// Handles decrypted uplinks.
-    pub uplinks: Arc<Uplinks>,
-    /// The downlinks that wait for devices.
-    pub outgoing: Arc<Outgoing>,
-    /// Receives events.
-    pub output: Arc<dyn Output>,
-    /// Counts uplinks and downlinks.
-    pub traffic: Arc<Traffic>,
-    /// Clock for the time of reception.
-    pub clock: Arc<dyn Clock>,
-    /// Uplinks in progress.
-    pub progress: Progress,
+    events: Arc<NetworkEvents>,
+    progress: Progress,
 }
 
 /// The uplinks that are in progress.
-pub struct Progress {
+struct Progress {
     places: Arc<Semaphore>,
     turns: Turns<(AppId, DevId), Arrived>,
     tasks: TaskTracker,
@@ -86,6 +76,11 @@ impl Default for Progress {
 }
 
 impl UplinkReceiver {
+    /// Takes uplinks on the same stores as the events of other networks.
+    pub fn new(events: Arc<NetworkEvents>) -> Self {
+        Self { events, progress: Progress::default() }
+    }
+
     /// Takes an uplink; downlinks in response to it are sent to `replies`. Waits while too many are in progress.
     pub(super) async fn receive(
         self: &Arc<Self>,
@@ -96,7 +91,7 @@ impl UplinkReceiver {
             tracing::warn!(app_id = message.app_id, dev_id = message.dev_id, "dropped an uplink with malformed ids");
             return metrics::uplink_dropped(Kind::Invalid);
         };
-        let at = self.clock.now();
+        let at = self.events.clock.now();
         // It fails only when it is closed, which it never is.
         let Ok(place) = self.progress.places.clone().acquire_owned().await else { return };
         let (key, arrived) = ((app_id, dev_id), Arrived { message, replies, at, _place: place });
@@ -117,14 +112,14 @@ impl UplinkReceiver {
     }
 
     async fn handle(&self, app_id: &AppId, dev_id: &DevId, Arrived { mut message, replies, at, .. }: Arrived) {
-        self.traffic.uplink.mark(self.clock.now());
+        self.events.traffic.uplink.mark(self.events.clock.now());
         let answer_by = answer_by(&message);
         let template = message.response_template.take();
         let verified = match self.take_in(app_id, dev_id, &message, at).await {
             Ok(verified) => verified,
             Err(error) => return self.publish_error(app_id, dev_id, &error).await,
         };
-        let template = Template { message: template, answer_by, replies, clock: self.clock.clone() };
+        let template = Template { message: template, answer_by, replies, clock: self.events.clock.clone() };
         if let Err(error) = self.respond(&verified, template).await {
             tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot answer an uplink");
             metrics::downlink_dropped(error.kind());
@@ -167,18 +162,18 @@ impl UplinkReceiver {
         (app_id, dev_id): (&AppId, &DevId),
         message: &DeduplicatedUplinkMessage,
     ) -> Result<Sender, Error> {
-        let missing = match self.devices.sender(app_id, dev_id).await {
+        let missing = match self.events.devices.sender(app_id, dev_id).await {
             Err(error) if error.kind() == Kind::NotFound => error,
             found => return found,
         };
         let euis = (AppEui::try_from(message.app_eui.as_slice()), DevEui::try_from(message.dev_eui.as_slice()));
         let (Ok(app_eui), Ok(dev_eui)) = euis else { return Err(missing) };
-        self.devices.sender_elsewhere((app_eui, dev_eui), (app_id, dev_id)).await?.ok_or(missing)
+        self.events.devices.sender_elsewhere((app_eui, dev_eui), (app_id, dev_id)).await?.ok_or(missing)
     }
 
     /// Brings an uplink to its application.
     async fn publish(&self, verified: &Verified) -> Result<(), Error> {
-        match self.uplinks.handle(verified.to_frame(), &Usage::default()).await {
+        match self.events.uplinks.handle(verified.to_frame(), &Usage::default()).await {
             // The validator returned false, and the application was told so. The device is answered nevertheless.
             Err(error) if error.kind() == Kind::Invalid => Ok(()),
             handled => handled.map(drop),
@@ -192,18 +187,18 @@ impl UplinkReceiver {
         let f_cnt_down = template.f_cnt();
         let f_cnt_after = f_cnt_down.map(|f_cnt| f_cnt.wrapping_add(1));
         let mut counters = sender.counters_after(frame.f_cnt, f_cnt_after, *received);
-        while_unavailable(|| self.devices.note_counters(sender, &counters)).await?;
+        while_unavailable(|| self.events.devices.note_counters(sender, &counters)).await?;
         if !is_retry {
             let is_acknowledged = frame.is_acknowledgement;
-            while_unavailable(|| self.outgoing.end_response(app_id, dev_id, is_acknowledged)).await?;
+            while_unavailable(|| self.events.outgoing.end_response(app_id, dev_id, is_acknowledged)).await?;
         }
         let is_outdated = f_cnt_down.is_some_and(|f_cnt| counters.is_outdated(f_cnt, *arrived));
-        if !template.respond(&self.outgoing, &sender.device, (*is_retry, is_outdated)).await? {
+        if !template.respond(&self.events.outgoing, &sender.device, (*is_retry, is_outdated)).await? {
             return Ok(());
         }
-        self.traffic.downlink.mark(self.clock.now());
-        counters.note_answer(f_cnt_down.unwrap_or_default(), self.clock.now());
-        while_unavailable(|| self.devices.note_counters(sender, &counters)).await
+        self.events.traffic.downlink.mark(self.events.clock.now());
+        counters.note_answer(f_cnt_down.unwrap_or_default(), self.events.clock.now());
+        while_unavailable(|| self.events.devices.note_counters(sender, &counters)).await
     }
 
     /// Tells the application why its uplink is missing. Internal errors are only logged in full.
@@ -211,9 +206,8 @@ impl UplinkReceiver {
         tracing::warn!(%app_id, %dev_id, error = %ErrorChain(error), "dropped an uplink");
         metrics::uplink_dropped(error.kind());
         let error = if error.kind() == Kind::Internal { "internal error".to_owned() } else { error.to_string() };
-        let event = Event::UpError(ErrorEvent { error, time: Some(self.clock.now()), ..ErrorEvent::default() });
-        let kept = self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event });
-        if let Err(error) = kept.wait().await {
+        let event = Event::UpError(ErrorEvent { error, time: Some(self.events.clock.now()), ..ErrorEvent::default() });
+        if let Err(error) = self.events.publish(app_id, dev_id.clone(), event).wait().await {
             tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot publish the error of an uplink");
         }
     }
