@@ -5,39 +5,39 @@ mod broker_access;
 mod delivery_threads;
 mod downlink_turns;
 mod external_broker;
+mod message_outputs;
 mod operations;
 
-use std::{fmt::Display, net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::{Context as _, ensure};
 use client::{Trust, account::AccountClient, discovery::DiscoveryClient, network_broker::CallingComponent};
 use handler::{
+    api::operations::Operations,
     downlink::{DownlinkReceiver, Outgoing},
     network::network_broker::{CallTurns, NetworkBrokers, Reconciliation, Subscriptions, UplinkReceiver},
-    output::{AllOutputs, Output, OutputSettings, RecordedOutput, mqtt::MqttOutput, queued::QueuedOutput},
     uplink::Runs,
 };
-use history::History;
-use mqtt::{Broker, BrokerServices, Durable, Router, SessionMemory, Sharing};
-use outputs::{OperatorOutputs, OperatorSettings, Outputs};
-use server::status::ErrorChain;
+use mqtt::{Broker, BrokerServices, BrokerSettings, Durable, Router, SessionMemory, Sharing};
 use server::{
     auth::{Authenticator, ComponentToken},
     error_response::ErrorFormat,
     serve::{HttpService, Listeners, Server, ServerHandle},
+    status::ErrorChain,
     telemetry::MetricsSource,
     tls::Tls,
 };
-use tokio::{runtime::Handle, task::JoinHandle};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::ServiceName;
 
 use self::{
-    announcement::{announcement, announcer, public_address, report_announcement},
+    announcement::{announcement, announcer, keep_announced, public_address},
     broker_access::{access_requests, serve_access},
     delivery_threads::DeliveryThreads,
     external_broker::{ExternalBroker, SubscribedBroker},
-    operations::{complete_deletions, judge_candidates, network_events, operations, silence_watch},
+    message_outputs::{MessageOutputs, note_receivers},
+    operations::{background, network_events, operations},
 };
 use super::{
     context::Context,
@@ -55,13 +55,8 @@ pub(super) struct HandlerService {
     network_brokers: Subscriptions,
     runs: Arc<Runs>,
     outgoing: Arc<Outgoing>,
-    outputs: Arc<Outputs>,
-    history: Arc<History>,
-    delivery_threads: DeliveryThreads,
-    announcing: Option<JoinHandle<()>>,
-    deletions: JoinHandle<()>,
-    candidates: JoinHandle<()>,
-    silence: JoinHandle<()>,
+    outputs: MessageOutputs,
+    background: Vec<JoinHandle<()>>,
     stop: CancellationToken,
 }
 
@@ -75,82 +70,40 @@ impl HandlerService {
         let settings = &context.settings;
         let listeners = context.listeners(&settings.listen.handler, &settings.listen.handler_http).await?;
         let tls = context.tls.as_ref().map(|tls| tls.server_config(&[]));
-        ensure!(tls.is_some() || settings.broker.tls_listen.is_empty(), "broker.tls_listen needs TLS: set tls.mode");
-        let has_secure_websocket = !settings.broker.websocket_tls_listen.is_empty();
-        ensure!(tls.is_some() || !has_secure_websocket, "broker.websocket_tls_listen needs TLS: set tls.mode");
-        let (random, clock) = (context.random.as_ref(), &context.clock);
+        check_broker_tls(&settings.broker, tls.is_some())?;
         let router = Arc::new(router(context).await?);
-        let delivery_threads = DeliveryThreads::start().context("cannot start the threads of deliveries")?;
-        let outputs = Arc::new(outputs(context, &token, delivery_threads.handle())?);
         let external_broker = ExternalBroker::connect(context)?;
-        let mut all: Vec<Arc<dyn Output>> = vec![
-            Arc::new(MqttOutput::new(Arc::clone(&router), &settings.output)),
-            Arc::new(QueuedOutput::new(outputs.clone(), clock.clone())),
-        ];
-        all.extend(external_broker.as_ref().map(ExternalBroker::output));
-        let plain: Arc<dyn Output> = Arc::new(AllOutputs(all));
-        let history = super::history::open(context)?;
-        let output: Arc<dyn Output> =
-            Arc::new(RecordedOutput { output: plain.clone(), history: history.clone(), clock: context.clock.clone() });
-        let pool = Arc::new(pool::start("handler", &context.settings.sandbox).await?);
-        let outgoing = Arc::new(Outgoing::new(context.store.clone(), output.clone(), context.clock.clone()));
-        let leaving = (output.clone(), outgoing.clone(), outputs.clone());
-        let recorded = (plain, history.clone());
+        let outputs = MessageOutputs::start(context, &router, external_broker.as_ref(), &token)?;
+        let pool = Arc::new(pool::start("handler", &settings.sandbox).await?);
         let discovery = discovery_client(context)?;
         let network_brokers = Arc::new(network_brokers(context, discovery.clone(), &listeners)?);
         let callers = (authenticator.clone(), network_brokers.clone());
-        let mut operations = operations(context, &pool, callers, leaving, recorded).await?;
-        let reconciliation = Arc::new(Reconciliation {
-            devices: operations.devices.clone(),
-            account: AccountClient::new(&settings.client.auth_server)?,
-            token: token.clone(),
-        });
+        let mut operations = operations(context, &pool, callers, &outputs).await?;
+        let reconciliation = Arc::new(reconciliation(context, &operations, &token)?);
         let downlinks = Arc::new(DownlinkReceiver::new(operations.downlinks.clone(), &context.ledger));
         let access_requests = access_requests(context, &authenticator)?;
         let services =
             BrokerServices { authenticator, downlinks: downlinks.clone(), router, ledger: context.ledger.clone() };
-        let broker = Broker::start(&settings.broker, tls, services, random, clock).await?;
-        let mqtt_address = match &external_broker {
-            Some(external_broker) => external_broker.address().to_owned(),
-            None => format!("{}:{}", settings.announce_host, broker.address().port()),
-        };
+        let broker = Broker::start(&settings.broker, tls, services, context.random.as_ref(), &context.clock).await?;
+        let mqtt_address = mqtt_address(context, external_broker.as_ref(), &broker);
         let announcement = announcement(context, &listeners, mqtt_address)?;
-        let announcer = announcer(context, token, discovery, announcement).map(Arc::new);
-        report_announcement(context, announcer.clone());
-        operations.announcer.clone_from(&announcer);
-        let stop = CancellationToken::new();
-        let network_events = network_events(&operations, output, outgoing.clone());
-        let receiver = Arc::new(UplinkReceiver::new(network_events.clone()));
-        let runs = operations.uplinks.runs.clone();
+        operations.announcer = announcer(context, token, discovery, announcement);
         let operations = Arc::new(operations);
-        let deletions = tokio::spawn(complete_deletions(operations.clone(), stop.clone()));
-        let candidates = tokio::spawn(judge_candidates(operations.clone(), stop.clone()));
-        let silence = tokio::spawn(silence_watch(context, &operations).run(stop.clone()));
+        let stop = CancellationToken::new();
+        let mut background = background(context, &operations, &stop);
         let server = Server { stop: stop.clone(), ..context.server.clone() };
-        let router = handler::router(operations, &context.health)?;
-        let service = HttpService::new("handler", router, ErrorFormat::GrpcGateway)
-            .needing_credentials(handler::needs_credential)
-            .with_streams(handler::is_stream);
-        let serving = server.start(service, listeners);
+        let serving = serve(context, &server, operations.clone(), listeners)?;
+        let network_events = network_events(&operations);
         let networks = Networks::start(context, &server, &pool, &network_events).await?;
+        let outgoing = operations.downlinks.outgoing.clone();
         outgoing.start(networks.of_applications()?);
         note_receivers(context, external_broker.as_ref());
         let external_broker = external_broker.map(|broker| broker.subscribe(downlinks));
         let answering = serve_access(context, &server, access_requests).await?;
-        let announcing = match announcer {
-            Some(announcer) => {
-                // The handler works without the discovery service, and keeps trying to announce itself.
-                if let Err(error) = announcer.announce().await {
-                    tracing::warn!(error = %ErrorChain(&error), "cannot announce this handler: trying again");
-                }
-                Some(tokio::spawn({
-                    let stop = stop.clone();
-                    async move { announcer.run(stop).await }
-                }))
-            }
-            None => None,
-        };
+        background.extend(keep_announced(operations.announcer.clone(), stop.clone()).await);
+        let receiver = Arc::new(UplinkReceiver::new(network_events));
         let network_brokers = network_brokers.subscribe(receiver, &reconciliation);
+        let runs = operations.uplinks.runs.clone();
         Ok(Self {
             serving,
             broker,
@@ -161,12 +114,7 @@ impl HandlerService {
             runs,
             outgoing,
             outputs,
-            history,
-            delivery_threads,
-            announcing,
-            deletions,
-            candidates,
-            silence,
+            background,
             stop,
         })
     }
@@ -242,19 +190,27 @@ impl HandlerService {
             answering,
             self.outgoing.stop()
         );
-        for task in self.announcing.into_iter().chain([self.deletions, self.candidates, self.silence]) {
+        for task in self.background {
             // It fails only by a panic, which has been logged.
             _ = task.await;
         }
         if let Some(publishing) = publishing {
             publishing.finished().await;
         }
-        tokio::join!(self.broker.shutdown(), self.outputs.stop());
-        if let Err(error) = self.history.close().await {
+        tokio::join!(self.broker.shutdown(), self.outputs.queued.stop());
+        if let Err(error) = self.outputs.history.close().await {
             tracing::warn!(error = %ErrorChain(&error), "cannot close the history: the next start reads more");
         }
-        self.delivery_threads
+        self.outputs.delivery_threads
     }
+}
+
+/// Refuses listeners that need TLS if there is none.
+fn check_broker_tls(settings: &BrokerSettings, has_tls: bool) -> anyhow::Result<()> {
+    ensure!(has_tls || settings.tls_listen.is_empty(), "broker.tls_listen needs TLS: set tls.mode");
+    let has_secure_websocket = !settings.websocket_tls_listen.is_empty();
+    ensure!(has_tls || !has_secure_websocket, "broker.websocket_tls_listen needs TLS: set tls.mode");
+    Ok(())
 }
 
 /// The sessions of MQTT clients, with those that were stored before.
@@ -268,42 +224,26 @@ async fn router(context: &Context) -> anyhow::Result<Router> {
     Router::load(durable, memory, clock).await.context("cannot load the sessions of MQTT clients")
 }
 
-/// The outputs with queues, which deliver what earlier processes left.
-fn outputs(context: &Context, token: &Arc<ComponentToken>, threads: Handle) -> anyhow::Result<Outputs> {
-    let OutputSettings { delivery, amqp, redis, kafka, .. } = &context.settings.output;
-    let environment = outputs::Environment {
-        store: context.store.clone(),
-        is_shared: context.settings.store.redis.is_some(),
-        clock: context.clock.clone(),
-        random: context.random.clone(),
-        keys: context.sealing_keys()?,
-        operator: OperatorOutputs::start(OperatorSettings { amqp, redis, kafka }, delivery, &context.random)?,
-        look_up: outputs::system_look_up(),
-        ledger: context.ledger.clone(),
-        owners: context.owners.clone(),
-        grants: Arc::new(context.grants(token)?),
-        threads,
-    };
-    Outputs::start(delivery, environment).context("cannot start the outputs")
+/// The address at which applications connect: that of the external broker if messages go there.
+fn mqtt_address(context: &Context, external_broker: Option<&ExternalBroker>, broker: &Broker) -> String {
+    match external_broker {
+        Some(external_broker) => external_broker.address().to_owned(),
+        None => format!("{}:{}", context.settings.announce_host, broker.address().port()),
+    }
 }
 
-/// Records who gets messages, or brings them, by the settings of the operator. No right of a user stands behind them.
-fn note_receivers(context: &Context, external_broker: Option<&ExternalBroker>) {
-    let OutputSettings { amqp, redis, kafka, .. } = &context.settings.output;
-    let note = |event, what: &dyn Display, name: &dyn Display| {
-        context.audit.note(event, &"settings", &format_args!("{what} {name}"));
-    };
-    amqp.iter().for_each(|output| note("output started", &"amqp", &output.name));
-    redis.iter().for_each(|output| note("output started", &"redis", &output.name));
-    kafka.iter().for_each(|output| note("output started", &"kafka", &output.name));
-    if let Some(broker) = external_broker {
-        note("output started", &"external broker", &broker.address());
-    }
-    for network in &context.settings.bridge.into {
-        // One without a name has been refused.
-        let name = network.name().unwrap_or_default();
-        network.applications.iter().for_each(|settings| note("bridge started", &name, &settings.app_id));
-    }
+/// Serves the handler's APIs.
+fn serve(
+    context: &Context,
+    server: &Server,
+    operations: Arc<Operations>,
+    listeners: Listeners,
+) -> anyhow::Result<ServerHandle> {
+    let router = handler::router(operations, &context.health)?;
+    let service = HttpService::new("handler", router, ErrorFormat::GrpcGateway)
+        .needing_credentials(handler::needs_credential)
+        .with_streams(handler::is_stream);
+    Ok(server.start(service, listeners))
 }
 
 fn discovery_client(context: &Context) -> anyhow::Result<DiscoveryClient> {
@@ -338,4 +278,17 @@ fn network_brokers(
     };
     let (ids, clock) = (context.settings.handler.network_brokers.clone(), context.clock.clone());
     Ok(NetworkBrokers { ids, discovery, caller, clock, turns: CallTurns::default() })
+}
+
+/// Brings devices to the network server that lacks them.
+fn reconciliation(
+    context: &Context,
+    operations: &Operations,
+    token: &Arc<ComponentToken>,
+) -> anyhow::Result<Reconciliation> {
+    Ok(Reconciliation {
+        devices: operations.devices.clone(),
+        account: AccountClient::new(&context.settings.client.auth_server)?,
+        token: token.clone(),
+    })
 }

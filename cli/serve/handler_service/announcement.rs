@@ -6,7 +6,9 @@ use anyhow::Context as _;
 use api::discovery::Announcement;
 use client::discovery::DiscoveryClient;
 use handler::announcement::Announcer;
-use server::{auth::ComponentToken, serve::Listeners, tls::Tls};
+use server::{auth::ComponentToken, serve::Listeners, status::ErrorChain, tls::Tls};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use types::ServiceName;
 
 use crate::{serve::context::Context, version};
@@ -38,9 +40,32 @@ pub(super) fn announcement(
     })
 }
 
+/// Announces this handler to the discovery service; `None` without a token to do so.
+pub(super) fn announcer(
+    context: &Context,
+    token: Arc<ComponentToken>,
+    discovery: DiscoveryClient,
+    announcement: Announcement,
+) -> Option<Arc<Announcer>> {
+    let announcer = match token.current() {
+        Some(_) => {
+            let id = context.settings.handler.id.clone();
+            Some(Arc::new(Announcer::new(discovery, id, token, announcement)))
+        }
+        None => {
+            tracing::warn!(
+                "this handler does not announce itself: set handler.token_file to the handler.token in the account service's data directory"
+            );
+            None
+        }
+    };
+    report_announcement(context, announcer.clone());
+    announcer
+}
+
 /// Reports this process as not ready until its handler is announced: before that, clients and network brokers do not
 /// find it.
-pub(super) fn report_announcement(context: &Context, announcer: Option<Arc<Announcer>>) {
+fn report_announcement(context: &Context, announcer: Option<Arc<Announcer>>) {
     context.health.add("announcement", move || {
         ready(match &announcer {
             Some(announcer) => announcer.check(),
@@ -51,18 +76,15 @@ pub(super) fn report_announcement(context: &Context, announcer: Option<Arc<Annou
     });
 }
 
-/// Announces this handler to the discovery service; `None` without a token to do so.
-pub(super) fn announcer(
-    context: &Context,
-    token: Arc<ComponentToken>,
-    discovery: DiscoveryClient,
-    announcement: Announcement,
-) -> Option<Announcer> {
-    if token.current().is_none() {
-        tracing::warn!(
-            "this handler does not announce itself: set handler.token_file to the handler.token in the account service's data directory"
-        );
-        return None;
+/// Announces this handler now, and again in the background.
+pub(super) async fn keep_announced(
+    announcer: Option<Arc<Announcer>>,
+    stop: CancellationToken,
+) -> Option<JoinHandle<()>> {
+    let announcer = announcer?;
+    // The handler works without the discovery service, and keeps trying to announce itself.
+    if let Err(error) = announcer.announce().await {
+        tracing::warn!(error = %ErrorChain(&error), "cannot announce this handler: trying again");
     }
-    Some(Announcer::new(discovery, context.settings.handler.id.clone(), token, announcement))
+    Some(tokio::spawn(async move { announcer.run(stop).await }))
 }

@@ -12,18 +12,18 @@ use handler::{
     device::{Addresses, Devices},
     downlink::{Downlinks, Outgoing},
     network::{NetworkEvents, join::Joins, network_broker::NetworkBrokers},
-    output::Output,
     payload::Payloads,
     silence::{self, SilenceWatch},
     status::Component,
     uplink::{Heard, Runs, Uplinks},
 };
 use history::History;
-use outputs::Outputs;
 use runtime::Pool;
 use server::auth::Authenticator;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::message_outputs::MessageOutputs;
 use crate::serve::{context::Context, history::write_limits};
 
 /// Puts the operations of this process together, and stores the limits of its functions.
@@ -31,19 +31,19 @@ pub(super) async fn operations(
     context: &Context,
     pool: &Arc<Pool>,
     (authenticator, network_brokers): (Arc<Authenticator>, Arc<NetworkBrokers>),
-    (output, outgoing, outputs): (Arc<dyn Output>, Arc<Outgoing>, Arc<Outputs>),
-    (plain, history): (Arc<dyn Output>, Arc<History>),
+    outputs: &MessageOutputs,
 ) -> anyhow::Result<Operations> {
+    let (output, history) = (&outputs.recorded, &outputs.history);
     let payloads =
         Arc::new(Payloads::new(pool.clone(), &context.settings.handler)?.with_owners(context.owners.clone()));
     let sealer = context.sealer().await?;
     let applications = Applications::new(context.store.clone(), sealer.clone())
         .with_version_bounds(context.settings.handler.version_bounds);
-    store_limits(context, &applications, &payloads, &history).await?;
+    store_limits(context, &applications, &payloads, history).await?;
     let devices = Devices::new(context.store.clone(), sealer, context.clock.clone());
     let access =
         Access::new(authenticator, RateLimiter::new(context.store.clone(), context.settings.handler.rate_limits));
-    let uplinks = uplinks(context, (&applications, &devices, &payloads), plain, &history);
+    let uplinks = uplinks(context, (&applications, &devices, &payloads), outputs);
     let joins = Joins {
         access: access.clone(),
         applications: applications.clone(),
@@ -62,7 +62,7 @@ pub(super) async fn operations(
         payloads: payloads.clone(),
         output: output.clone(),
         traffic: component.traffic.clone(),
-        outgoing,
+        outgoing: Arc::new(Outgoing::new(context.store.clone(), output.clone(), context.clock.clone())),
         clock: context.clock.clone(),
     });
     Ok(Operations {
@@ -77,12 +77,12 @@ pub(super) async fn operations(
         announcer: None,
         addresses: Addresses::new(context.settings.handler.prefixes.clone(), context.random.clone()),
         component,
-        output,
+        output: output.clone(),
         history: history.clone(),
-        corrections: one_at_a_time(context, "correction", Some(history)),
+        corrections: one_at_a_time(context, "correction", Some(history.clone())),
         replays: one_at_a_time(context, "replay", None),
         webhook_tests: OneAtATime::default(),
-        webhooks: outputs.webhooks(),
+        webhooks: outputs.queued.webhooks(),
         audit: context.audit.clone(),
         clock: context.clock.clone(),
     })
@@ -91,15 +91,14 @@ pub(super) async fn operations(
 fn uplinks(
     context: &Context,
     (applications, devices, payloads): (&Applications, &Devices, &Arc<Payloads>),
-    output: Arc<dyn Output>,
-    history: &Arc<History>,
+    outputs: &MessageOutputs,
 ) -> Uplinks {
     Uplinks {
         applications: applications.clone(),
         devices: devices.clone(),
         payloads: payloads.clone(),
-        output,
-        history: (context.settings.history.bytes_max > 0).then(|| history.clone()),
+        output: outputs.unrecorded.clone(),
+        history: (context.settings.history.bytes_max > 0).then(|| outputs.history.clone()),
         shows_version: context.settings.output.functions_version,
         trials: Default::default(),
         runs: Arc::new(Runs::new(context.clock.clone()).with_owners(context.owners.clone())),
@@ -129,16 +128,29 @@ fn one_at_a_time(context: &Context, name: &'static str, history: Option<Arc<Hist
     }
 }
 
-pub(super) async fn complete_deletions(operations: Arc<Operations>, stop: CancellationToken) {
+/// Completes deletions, judges candidates and notices silent devices until `stop`.
+pub(super) fn background(
+    context: &Context,
+    operations: &Arc<Operations>,
+    stop: &CancellationToken,
+) -> Vec<JoinHandle<()>> {
+    vec![
+        tokio::spawn(complete_deletions(operations.clone(), stop.clone())),
+        tokio::spawn(judge_candidates(operations.clone(), stop.clone())),
+        tokio::spawn(silence_watch(context, operations).run(stop.clone())),
+    ]
+}
+
+async fn complete_deletions(operations: Arc<Operations>, stop: CancellationToken) {
     _ = stop.run_until_cancelled(operations.complete_deletions()).await;
 }
 
-pub(super) async fn judge_candidates(operations: Arc<Operations>, stop: CancellationToken) {
+async fn judge_candidates(operations: Arc<Operations>, stop: CancellationToken) {
     operations.judge_candidates(&stop).await;
 }
 
 /// Notices silent devices, on the same stores as the operations.
-pub(super) fn silence_watch(context: &Context, operations: &Operations) -> SilenceWatch {
+fn silence_watch(context: &Context, operations: &Operations) -> SilenceWatch {
     let started = Instant::now();
     SilenceWatch::new(silence::Environment {
         applications: operations.applications.clone(),
@@ -156,16 +168,12 @@ pub(super) fn silence_watch(context: &Context, operations: &Operations) -> Silen
 }
 
 /// Takes what networks report, on the same stores as the operations.
-pub(super) fn network_events(
-    operations: &Operations,
-    output: Arc<dyn Output>,
-    outgoing: Arc<Outgoing>,
-) -> Arc<NetworkEvents> {
+pub(super) fn network_events(operations: &Operations) -> Arc<NetworkEvents> {
     Arc::new(NetworkEvents {
         devices: operations.devices.clone(),
         uplinks: operations.uplinks.clone(),
-        outgoing,
-        output,
+        outgoing: operations.downlinks.outgoing.clone(),
+        output: operations.output.clone(),
         traffic: operations.component.traffic.clone(),
         clock: operations.clock.clone(),
     })
