@@ -1,5 +1,7 @@
 //! The services of one process: started in order of dependency, stopped in reverse.
 
+mod starting;
+
 use std::{future::pending, net::SocketAddr, sync::Arc, time::Duration};
 
 use futures::{
@@ -11,18 +13,17 @@ use server::{
     serve::ServerHandle,
     status::ErrorChain,
     store_mark::{StoreMark, StoreMarkError},
-    telemetry::{Health, Metrics},
+    telemetry::Health,
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use self::starting::Starting;
 use super::{
     Environment, Service,
-    context::{Context, StoreFailure, address},
+    context::{Context, StoreFailure},
     data_dir::operator_socket::OperatorSocket,
     handler_service::HandlerService,
-    local_address::from_here,
-    own_status::OwnStatus,
 };
 use crate::{settings::Settings, telemetry::Process};
 
@@ -57,91 +58,42 @@ type WentBack = Shared<BoxFuture<'static, Arc<StoreMarkError>>>;
 impl Stack {
     /// Starts one service, or all of them; returns when they are ready.
     pub async fn start(settings: Settings, only: Option<Service>, environment: Environment) -> anyhow::Result<Self> {
-        let Environment { mut metrics, audit, clock } = environment;
+        let Environment { metrics, audit, clock } = environment;
         let includes = |service| only.is_none_or(|only| only == service);
-        let mut context = Context::open(settings, audit, clock).await?;
-        let mut addresses = vec![("data", context.settings.data_dir.display().to_string())];
-        let (mut serving, mut own_account) = (Vec::new(), None);
-        let (mut discovery_http, mut handler, mut console) = (None, None, None);
+        let mut starting = Starting::new(Context::open(settings, audit, clock).await?, metrics);
         if includes(Service::Account) {
             // Alone, the account service would have a console without anything to show.
-            let has_console = only.is_none() && context.settings.console.enabled;
-            let (account, service, pages) = context.start_account(has_console).await?;
-            context.settings.client.auth_server = format!("http://{}", from_here(address(&account, 0)?));
-            addresses.push(("account", context.settings.client.auth_server.clone()));
-            addresses.extend(pages.is_some().then(|| ("console", format!("{}/console", service.public_url()))));
-            console = pages;
-            own_account = Some(service);
-            serving.push(account);
+            let has_console = only.is_none() && starting.context.settings.console.enabled;
+            starting.start_account(has_console).await?;
         }
-        let names = own_account.clone();
-        let token = context.component_token(own_account.clone()).await?;
-        context.ask_owners(&token)?;
-        let authenticator = Arc::new(context.authenticator(&token, own_account)?);
-        let renewing = tokio::spawn(authenticator.clone().run(context.server.stop.clone()));
+        let (token, authenticator) = starting.authenticate().await?;
+        let renewing = tokio::spawn(authenticator.clone().run(starting.context.server.stop.clone()));
         if includes(Service::Discovery) {
-            let discovery = context.start_discovery(authenticator.clone()).await?;
-            context.settings.client.discovery_address = from_here(address(&discovery, 0)?).to_string();
-            discovery_http = Some(address(&discovery, 1)?);
-            if let Some(console) = &console {
-                console.connect(context.own_discovery()?);
-            }
-            addresses.push(("discovery", context.describe(&discovery)?));
-            serving.push(discovery);
+            starting.start_discovery(authenticator.clone()).await?;
         }
-        metrics = metrics.with(context.ledger.metrics());
         if includes(Service::Handler) {
-            let service = HandlerService::start(&context, authenticator, token).await?;
-            addresses.push(("handler", context.describe(service.serving())?));
-            addresses.push(("MQTT", service.mqtt_address().to_string()));
-            addresses.extend(service.access_address().map(|address| ("access", format!("http://{address}/"))));
-            metrics = service.metrics().into_iter().fold(metrics, Metrics::with);
-            addresses.extend(service.webhook_addresses().map(|address| ("webhook", format!("http://{address}/"))));
-            handler = Some(service);
-            if context.settings.codecs.dir.is_some() {
-                let codecs = context.start_codecs().await?;
-                addresses.push(("codecs", format!("http://{}/codecs", address(&codecs, 0)?)));
-                serving.push(codecs);
-            }
+            starting.start_handler(authenticator, token).await?;
         }
-        let process = only.map_or(Process::Handler, Service::process);
-        if let (Some(console), Some(account)) = (console, names) {
-            console.watch(Arc::new(OwnStatus {
-                health: context.health.clone(),
-                metrics: metrics.clone(),
-                ledger: context.ledger.clone(),
-                account,
-                runs: handler.as_ref().map(HandlerService::runs),
-                audit_file: context.settings.telemetry.audit_file.clone(),
-                clock: context.clock.clone(),
-                networks: handler.as_ref().map(HandlerService::watched_networks).unwrap_or_default(),
-                trials: handler.as_ref().map(HandlerService::trials),
-                shadows: handler.as_ref().map(HandlerService::shadows).unwrap_or_default(),
-            }));
-        }
-        let telemetry = context.start_telemetry(process, metrics).await?;
-        addresses.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
-        serving.push(telemetry);
+        starting.show_status();
+        starting.start_telemetry(only.map_or(Process::Handler, Service::process)).await?;
+        Ok(Self::started(starting, renewing))
+    }
+
+    /// Watches what may stop the services that have started.
+    fn started(starting: Starting, renewing: JoinHandle<()>) -> Self {
+        let Starting { context, addresses, serving, discovery_http, handler, .. } = starting;
         let operator_sockets = context.listen_to_operator();
         let Context { settings, health, server, store_failure, store_closed, audit, mark, .. } = context;
         audit.report_to(&health);
         tokio::spawn(server.stop.clone().run_until_cancelled_owned(audit.clone().run()));
         let went_back = watch(mark.clone(), audit.clone(), server.stop.clone());
-        tokio::spawn(server.stop.clone().run_until_cancelled_owned({
-            let (store_failure, went_back, health) = (store_failure.clone(), went_back.clone(), health.clone());
-            async move {
-                health.fail(tokio::select! {
-                    error = store_failure => ErrorChain(&*error).to_string(),
-                    error = went_back => ErrorChain(&*error).to_string(),
-                });
-            }
-        }));
-        let stop = server.stop;
-        Ok(Self {
+        let failed = report_failure((store_failure.clone(), went_back.clone()), health.clone());
+        tokio::spawn(server.stop.clone().run_until_cancelled_owned(failed));
+        Self {
             settings,
             health,
             addresses,
-            stop,
+            stop: server.stop,
             renewing,
             serving,
             discovery_http,
@@ -152,7 +104,7 @@ impl Stack {
             audit,
             mark,
             went_back,
-        })
+        }
     }
 
     /// The settings, with the addresses that commands reach these services at.
@@ -241,4 +193,12 @@ fn watch(mark: Arc<StoreMark>, audit: AuditLog, stop: CancellationToken) -> Went
         }
     };
     went_back.boxed().shared()
+}
+
+/// Reports this process as failed when its store fails or went back.
+async fn report_failure((store_failure, went_back): (StoreFailure, WentBack), health: Health) {
+    health.fail(tokio::select! {
+        error = store_failure => ErrorChain(&*error).to_string(),
+        error = went_back => ErrorChain(&*error).to_string(),
+    });
 }
