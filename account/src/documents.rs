@@ -88,7 +88,7 @@ impl Documents {
     /// Creates a document that expires. Returns `false` if it exists.
     pub(crate) async fn create_until<T: Serialize>(&self, key: &Key, value: &T, expires: Timestamp) -> Result<bool> {
         let bytes = json(key, value)?;
-        self.commit(Batch::new().expect_absent(key.clone()).put_until(key.clone(), bytes, unix_ms(expires))).await
+        self.commit(Batch::new().expect_absent(key.clone()).put_until(key.clone(), bytes, expires.as_unix_ms())).await
     }
 
     /// Creates an expiring document, provided that another one of the same aggregate is unchanged.
@@ -103,7 +103,7 @@ impl Documents {
     ) -> Result<bool> {
         let bytes = json(key, value)?;
         let batch = unchanged.unchanged().expect_absent(key.clone());
-        self.commit(batch.put_until(key.clone(), bytes, unix_ms(expires))).await
+        self.commit(batch.put_until(key.clone(), bytes, expires.as_unix_ms())).await
     }
 
     /// Deletes `taken` and creates another, expiring document of the same aggregate.
@@ -118,7 +118,7 @@ impl Documents {
     ) -> Result<bool> {
         let bytes = json(key, value)?;
         let batch = taken.unchanged().expect_absent(key.clone()).delete(taken.key.clone());
-        self.commit(batch.put_until(key.clone(), bytes, unix_ms(expires))).await
+        self.commit(batch.put_until(key.clone(), bytes, expires.as_unix_ms())).await
     }
 
     /// Replaces a document. Returns `false` if it changed since it was read.
@@ -138,7 +138,7 @@ impl Documents {
     /// Like [`Documents::replace`], for a document that expires.
     pub(crate) async fn replace_until<T: Serialize>(&self, stored: &Stored<T>, expires: Timestamp) -> Result<bool> {
         let bytes = json(&stored.key, &stored.value)?;
-        self.commit(stored.unchanged().put_until(stored.key.clone(), bytes, unix_ms(expires))).await
+        self.commit(stored.unchanged().put_until(stored.key.clone(), bytes, expires.as_unix_ms())).await
     }
 
     /// Deletes a document. Returns `false` if it changed since it was read.
@@ -198,8 +198,4 @@ impl<T: DeserializeOwned> Stored<T> {
 
 fn json<T: Serialize>(key: &Key, value: &T) -> Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(|source| Error::Record { key: key.to_string(), source })
-}
-
-fn unix_ms(time: Timestamp) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(0)
 }

@@ -33,7 +33,7 @@ impl Site {
     pub(crate) async fn start() -> Self {
         install_crypto();
         let dir = tempfile::tempdir().unwrap();
-        let clock = StoreClock::new(|| u64::try_from(SystemClock.now().as_millis()).unwrap());
+        let clock = StoreClock::new(|| SystemClock.now().as_unix_ms());
         let store = Arc::new(Embedded::open(&dir.path().join("store.redb"), clock).unwrap());
         let limit = RateLimit { burst: 1_000_000, per_hour: 1_000_000 };
         let limits =

@@ -63,7 +63,7 @@ impl Dataset {
 
     /// Opens the store; redb allows only one user at a time.
     pub(crate) async fn open(&self) -> Arc<dyn Store> {
-        let clock = StoreClock::new(|| u64::try_from(SystemClock.now().as_millis()).unwrap());
+        let clock = StoreClock::new(|| SystemClock.now().as_unix_ms());
         match self.settings().store.redis {
             Some(redis) => Arc::new(Redis::connect(&redis, clock).await.unwrap()),
             None => Arc::new(Embedded::open(&self.file_path(), clock).unwrap()),

@@ -316,7 +316,7 @@ pub(super) async fn open_store(
     data_dir: &DataDir,
     clock: Arc<dyn Clock>,
 ) -> anyhow::Result<OpenStore> {
-    let clock = store::StoreClock::new(move || u64::try_from(clock.now().as_millis()).unwrap_or_default());
+    let clock = store::StoreClock::new(move || clock.now().as_unix_ms());
     Ok(match &settings.store.redis {
         // It reconnects as often as necessary.
         Some(redis) => OpenStore {

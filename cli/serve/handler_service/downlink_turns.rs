@@ -52,7 +52,7 @@ impl DownlinkTurns {
     }
 
     async fn say_that_it_takes_part(&self, client_id: &str) -> Result<(), Error> {
-        let end = u64::try_from(self.clock.now().plus(PART_MAX).as_millis()).unwrap_or_default();
+        let end = self.clock.now().plus(PART_MAX).as_unix_ms();
         self.store.commit(Batch::new().put_until(part(client_id)?, Vec::new(), end)).await.map(drop)
     }
 

@@ -76,7 +76,7 @@ impl<K: Clone + Eq + Hash> LocalRateLimiter<K> {
 
     /// Counts a call, or refuses it.
     pub fn take(&self, key: &K) -> Result<(), RateLimitExceeded> {
-        let now = u64::try_from(self.clock.now().as_millis()).unwrap_or_default();
+        let now = self.clock.now().as_unix_ms();
         match self.buckets.take(key, self.limit.rate(), now) {
             TakenToken::Taken { .. } => Ok(()),
             TakenToken::Wait(wait) => Err(self.limit.exceeded(self.policy, wait)),

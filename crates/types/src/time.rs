@@ -32,6 +32,11 @@ impl Timestamp {
         self.0 / 1_000_000
     }
 
+    /// Milliseconds since 1970; zero for earlier times. Stores and rate limits count in them.
+    pub fn as_unix_ms(self) -> u64 {
+        u64::try_from(self.as_millis()).unwrap_or(0)
+    }
+
     /// Seconds since 1970; zero for earlier times.
     pub fn as_secs(self) -> u64 {
         u64::try_from(self.0 / 1_000_000_000).unwrap_or(0)
@@ -129,6 +134,12 @@ mod tests {
         assert_eq!(moment.to_rfc3339(), "2017-01-17T14:47:09.74Z");
         assert_eq!(moment.to_rfc3339_millis(), "2017-01-17T14:47:09.740Z");
         assert_eq!(moment.to_rfc3339().parse(), Ok(moment));
+    }
+
+    #[test]
+    fn counts_of_milliseconds_begin_in_1970() {
+        assert_eq!(Timestamp::from_millis(1_484_664_429_740).as_unix_ms(), 1_484_664_429_740);
+        assert_eq!(Timestamp::from_millis(-1).as_unix_ms(), 0);
     }
 
     #[test]

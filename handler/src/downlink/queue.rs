@@ -152,7 +152,7 @@ impl Queues {
     }
 
     fn claim_end(&self) -> u64 {
-        u64::try_from(self.clock.now().plus(CLAIM_AGE_MAX).as_millis()).unwrap_or_default()
+        self.clock.now().plus(CLAIM_AGE_MAX).as_unix_ms()
     }
 
     /// A downlink has left under an id of its network.

@@ -206,7 +206,7 @@ impl Durable {
     }
 
     fn now_ms(&self) -> u64 {
-        u64::try_from(self.clock.now().as_millis()).unwrap_or_default()
+        self.clock.now().as_unix_ms()
     }
 }
 

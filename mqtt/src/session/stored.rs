@@ -113,7 +113,7 @@ impl State {
             expiry_ms: u64::try_from(self.expiry.as_millis()).unwrap_or(u64::MAX),
             away_since_ms: match self.connection {
                 Presence::Connected(_) => None,
-                Presence::AwaySince(since) => Some(u64::try_from(since.as_millis()).unwrap_or_default()),
+                Presence::AwaySince(since) => Some(since.as_unix_ms()),
             },
             in_flight,
             packet_ids,

@@ -20,7 +20,7 @@ pub const WAIT_MAX: Duration = Duration::from_secs(180);
 
 /// A store in memory.
 pub fn store() -> Arc<dyn Store> {
-    let now = || u64::try_from(SystemClock.now().as_millis()).unwrap();
+    let now = || SystemClock.now().as_unix_ms();
     Arc::new(Embedded::in_memory(StoreClock::new(now)).unwrap())
 }
 

@@ -141,7 +141,7 @@ async fn what_an_older_version_has_stored_is_delivered() {
     let tag = Tag::application("my-app").unwrap();
     let message = json!({"dev_id": "dev-1", "event": "up", "time": "2026-11-26T10:00:00Z", "body": {"n": 7}});
     let key = Key::new(&tag, "handler/output/queue/webhook/hook/0000000000000001-0000000000000001").unwrap();
-    let until_ms = u64::try_from(SystemClock.now().plus(WEEK).as_millis()).unwrap();
+    let until_ms = SystemClock.now().plus(WEEK).as_unix_ms();
     _ = store.commit(Batch::new().put_until(key, message.to_string(), until_ms)).await.unwrap();
     let index = Key::new(&Tag::service("handler").unwrap(), "handler/outputs/my-app").unwrap();
     _ = store.commit(Batch::new().put_until(index, "", until_ms)).await.unwrap();

@@ -71,8 +71,8 @@ impl Held {
     async fn write(&self, expected: Batch) -> Result<bool, Error> {
         let mut version = self.version.lock().await;
         *version = None;
-        let end = self.clock.now().plus(LEASE).as_millis();
-        let put = expected.put_until(self.key.clone(), self.process.clone(), u64::try_from(end).unwrap_or_default());
+        let end = self.clock.now().plus(LEASE).as_unix_ms();
+        let put = expected.put_until(self.key.clone(), self.process.clone(), end);
         if self.store.commit(put).await? == Commit::Conflict {
             return Ok(false);
         }

@@ -62,7 +62,7 @@ impl Durable {
         if self.sharing == Sharing::Alone {
             return Ok(());
         }
-        let until = self.now_ms() + u64::try_from(LEASE.as_millis()).unwrap_or_default();
+        let until = self.clock().now().plus(LEASE).as_unix_ms();
         let renew = Batch::new().put_until(process_key(&self.process)?, self.instance.clone(), until);
         self.store.commit(renew).await.map(drop)
     }

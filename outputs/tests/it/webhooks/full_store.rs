@@ -16,7 +16,7 @@ pub(super) struct FullStore {
 
 impl FullStore {
     pub(super) fn new() -> Self {
-        let clock = StoreClock::new(|| u64::try_from(SystemClock.now().as_millis()).unwrap());
+        let clock = StoreClock::new(|| SystemClock.now().as_unix_ms());
         Self { store: Embedded::in_memory(clock).unwrap(), is_full: AtomicBool::new(false) }
     }
 

@@ -117,7 +117,7 @@ impl Claims {
     }
 
     fn end(&self) -> u64 {
-        u64::try_from(self.clock.now().plus(AGE_MAX).as_millis()).unwrap_or_default()
+        self.clock.now().plus(AGE_MAX).as_unix_ms()
     }
 }
 
