@@ -159,7 +159,7 @@ impl Devices {
     async fn claim(&self, app_id: &AppId, euis: Euis) -> Result<Option<Entry>, Error> {
         let (claiming, holder) = (store_keys::claiming(app_id, euis)?, store_keys::holder(euis)?);
         // Devices of one application may share a claim. All but one of them lose when they are stored.
-        let expires = u64::try_from(self.clock.now().plus(CLAIM_AGE_MAX).as_millis()).unwrap_or_default();
+        let expires = self.clock.now().plus(CLAIM_AGE_MAX).as_unix_ms();
         let batch = Batch::new().expect_absent(claiming.clone()).put_until(claiming.clone(), "", expires);
         // Before anything changes, because a device that cannot be stored needs no claim.
         let _ = self.store.commit(batch.growing()).await?;

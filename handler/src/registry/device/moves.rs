@@ -213,7 +213,7 @@ impl Devices {
     }
 
     fn reserved_until(&self) -> u64 {
-        u64::try_from(self.clock.now().plus(RESERVED_AGE_MAX).as_millis()).unwrap_or_default()
+        self.clock.now().plus(RESERVED_AGE_MAX).as_unix_ms()
     }
 
     /// The error for a device that is not there: it may be about to come from another application.

@@ -103,7 +103,7 @@ impl Devices {
     }
 
     fn released_until(&self) -> u64 {
-        u64::try_from(self.clock.now().plus(RELEASED_AGE_MAX).as_millis()).unwrap_or_default()
+        self.clock.now().plus(RELEASED_AGE_MAX).as_unix_ms()
     }
 
     /// Some applications that may have devices, and where the next ones begin; none after the last.
