@@ -21,6 +21,13 @@ pub(crate) fn timestamp(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis.try_into().unwrap_or(i64::MAX))
 }
 
+/// A time as two columns have it: its milliseconds, and the nanoseconds that remain.
+pub(crate) fn parts(time: Timestamp) -> (i64, u32) {
+    let nanos = time.as_nanos();
+    // The rest is less than a million.
+    (nanos.div_euclid(1_000_000), nanos.rem_euclid(1_000_000) as u32)
+}
+
 /// The time of the columns that have its milliseconds and the rest. Those of a damaged file may be of no time.
 pub(crate) fn of_parts(millis: i64, nanos: i64) -> Timestamp {
     // The product may be too low where the sum is not: in the first millisecond that there is.
@@ -50,6 +57,17 @@ pub(crate) fn days_before(millis: u64, days: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_the_same_after_two_columns_had_it() {
+        for nanos in [i64::MIN, -1_000_001, -1, 0, 1, 999_999, 1_000_000, 1_500_000_000_000_000_001, i64::MAX] {
+            let time = Timestamp::from_nanos(nanos);
+            let (millis, rest) = parts(time);
+            assert!(rest < 1_000_000, "{nanos}");
+            assert_eq!(of_parts(millis, rest.into()), time, "{nanos}");
+        }
+        assert_eq!(parts(Timestamp::from_nanos(-1)), (-1, 999_999));
+    }
 
     #[test]
     fn a_day_has_its_milliseconds() {

@@ -12,7 +12,7 @@ use parquet::{errors::Result as ParquetResult, file::writer::SerializedFileWrite
 
 use crate::{
     Error, Record, RecordId,
-    record::View,
+    record::{View, moment},
     sealed::{
         column::{Chunk, Columns},
         gateways::columns::GatewayColumns,
@@ -113,8 +113,8 @@ fn add(columns: &mut Chunk<'_, '_>) {
     columns.longs(|row| row.id.millis as i64);
     columns.ints(|row| row.id.writer);
     columns.ints(|row| row.id.number);
-    columns.longs(|row| row.received.as_nanos().div_euclid(1_000_000));
-    columns.optional_ints(|row| Some(row.received.as_nanos().rem_euclid(1_000_000) as u32).filter(|nanos| *nanos > 0));
+    columns.longs(|row| moment::parts(row.received).0);
+    columns.optional_ints(|row| Some(moment::parts(row.received).1).filter(|nanos| *nanos > 0));
     columns.bytes(|row| row.app_id.as_bytes());
     columns.bytes(|row| row.dev_id.as_bytes());
     columns.bytes(|row| row.kind.as_bytes());

@@ -15,7 +15,7 @@ use super::{
     split::Split,
 };
 use crate::{
-    record::View,
+    record::{View, moment},
     sealed::{
         column::{
             self,
@@ -89,9 +89,9 @@ impl GatewayColumns {
             self.gtw_id.values.push(gtw_id.as_bytes());
         }
         // What it shares with the whole uplink takes no room.
-        let nanos = values.time.filter(|time| *time != received).map(Timestamp::as_nanos);
-        self.time.push(nanos.map(|nanos| nanos.div_euclid(1_000_000)));
-        self.time_nanos.push(nanos.map(|nanos| nanos.rem_euclid(1_000_000) as i32).filter(|nanos| *nanos > 0));
+        let time = values.time.filter(|time| *time != received).map(moment::parts);
+        self.time.push(time.map(|(millis, _)| millis));
+        self.time_nanos.push(time.map(|(_, nanos)| nanos as i32).filter(|nanos| *nanos > 0));
         self.timestamp.push(values.timestamp.map(|timestamp| timestamp as i32));
         self.channel.push(values.channel.map(|channel| channel as i32));
         self.rssi.push(values.rssi);
