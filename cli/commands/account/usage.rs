@@ -1,12 +1,10 @@
 //! `airlock account usage`: the owners' usage of the budgets of a running server.
 
-use std::{cmp::Reverse, collections::BTreeSet};
-
 use account::Account;
 use anyhow::bail;
 use server::{
     audit::AuditLog,
-    ledger::{BudgetUsage, Owner, OwnerUsage, Resource},
+    ledger::{Owner, UsageRow, nearest_to_shares},
 };
 use types::{UserId, Username};
 
@@ -40,24 +38,12 @@ pub(super) async fn run(
     };
     let usage = running_usage(&settings, owner.as_ref()).await?;
     let mut rows = Vec::new();
-    for (resource, used) in listed(usage) {
-        let name = name_of(&used.owner, account.as_ref()).await?;
-        rows.push(row(name, resource, &used));
+    for used in nearest_to_shares(usage, LISTED_MAX) {
+        let name = name_of(&used.usage.owner, account.as_ref()).await?;
+        rows.push(row(name, &used));
     }
     let columns = [("owner", "Owner"), ("budget", "Budget"), ("used", "Used"), ("share", "Share"), ("percent", "%")];
     output.table(Table::new(columns, rows), "Nothing of the budgets is used")
-}
-
-/// The owners nearest to their shares first. Some budgets exist once for each service: of those, an owner has one row,
-/// for the fullest.
-fn listed(usage: Vec<BudgetUsage>) -> Vec<(Resource, OwnerUsage)> {
-    let owners = |budget: BudgetUsage| budget.owners.into_iter().map(move |owner| (budget.resource, owner));
-    let mut all: Vec<_> = usage.into_iter().flat_map(owners).filter(|(_, owner)| owner.used > 0).collect();
-    all.sort_by_key(|(_, owner)| Reverse(owner.percent()));
-    let mut seen = BTreeSet::new();
-    all.retain(|(resource, usage)| seen.insert((usage.owner.clone(), *resource)));
-    all.truncate(LISTED_MAX);
-    all
 }
 
 /// A user by name, if the name is known here.
@@ -71,22 +57,7 @@ async fn name_of(owner: &Owner, account: Option<&Account>) -> anyhow::Result<Str
     Ok(owner.to_string())
 }
 
-fn row(name: String, resource: Resource, usage: &OwnerUsage) -> [Cell; 5] {
+fn row(name: String, UsageRow { resource, usage, .. }: &UsageRow) -> [Cell; 5] {
     let number = |number: u64| Cell::new(number.to_string(), number);
     [name.into(), resource.name().into(), number(usage.used), number(usage.share), number(usage.percent())]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_a_budget_that_each_service_has_an_owner_has_one_row() {
-        let budget = |used| {
-            let owner = OwnerUsage { owner: Owner::User("a".into()), used, share: 50 };
-            BudgetUsage { resource: Resource::HttpConnections, total: 100, used, owners: vec![owner] }
-        };
-        let rows = listed(vec![budget(20), budget(40), budget(0)]);
-        assert_eq!(rows.iter().map(|(_, usage)| usage.used).collect::<Vec<_>>(), [40]);
-    }
 }

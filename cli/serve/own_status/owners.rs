@@ -1,14 +1,11 @@
 //! Use of the budgets by owners, with the names of users.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use console::OwnerUse;
 use futures::future::join_all;
 use server::{
-    ledger::{BudgetUsage, Owner, OwnerUsage},
+    ledger::{Owner, UsageRow, nearest_to_shares},
     status::ErrorChain,
 };
 use tokio::task::spawn_blocking;
@@ -18,14 +15,6 @@ use super::OwnStatus;
 
 /// Maximum number of rows.
 const ROWS_MAX: usize = 100;
-
-/// An owner's use of a budget, and the budget.
-struct Row {
-    usage: OwnerUsage,
-    budget: &'static str,
-    used_by_all: u64,
-    total: u64,
-}
 
 impl OwnStatus {
     /// The use of all budgets, nearest to a share first, by the owner that is named, or by all if none is.
@@ -41,9 +30,9 @@ impl OwnStatus {
         // There may be as many owners as addresses. It fails only by a panic, which has been logged.
         let usage = spawn_blocking(move || ledger.usage(owner.as_ref())).await;
         let usage = usage.map_err(|_| "an internal error, see the log".to_owned())?;
-        let rows = nearest(usage);
+        let rows = nearest_to_shares(usage, ROWS_MAX);
         let names = self.names(&rows).await;
-        Ok(rows.into_iter().map(|row| row.with_name(&names)).collect())
+        Ok(rows.into_iter().map(|row| owner_use(row, &names)).collect())
     }
 
     /// The owner that an operator names: with its kind, as the page shows it, or a user by the name alone. None if there
@@ -66,7 +55,7 @@ impl OwnStatus {
     }
 
     /// The owners of these rows as the page shows them.
-    async fn names(&self, rows: &[Row]) -> BTreeMap<Owner, String> {
+    async fn names(&self, rows: &[UsageRow]) -> BTreeMap<Owner, String> {
         let owners: BTreeSet<Owner> = rows.iter().map(|row| row.usage.owner.clone()).collect();
         let named = owners.into_iter().map(|owner| async move { (owner.clone(), self.name_of(&owner).await) });
         join_all(named).await.into_iter().collect()
@@ -87,68 +76,35 @@ impl OwnStatus {
     }
 }
 
-impl Row {
-    fn with_name(self, names: &BTreeMap<Owner, String>) -> OwnerUse {
-        let Self { usage, budget, used_by_all, total } = self;
-        OwnerUse {
-            percent: usage.percent(),
-            owner: names.get(&usage.owner).cloned().unwrap_or_else(|| usage.owner.to_string()),
-            budget: budget.to_owned(),
-            used: usage.used,
-            share: usage.share,
-            used_by_all,
-            total,
-        }
+/// A row of the page.
+fn owner_use(row: UsageRow, names: &BTreeMap<Owner, String>) -> OwnerUse {
+    let UsageRow { resource, usage, used_by_all, total } = row;
+    OwnerUse {
+        percent: usage.percent(),
+        owner: names.get(&usage.owner).cloned().unwrap_or_else(|| usage.owner.to_string()),
+        budget: resource.name().to_owned(),
+        used: usage.used,
+        share: usage.share,
+        used_by_all,
+        total,
     }
-}
-
-/// The owners that use something, the nearest to their shares first. Some budgets exist once for each service: of those,
-/// an owner has one row, for the fullest.
-fn nearest(usage: Vec<BudgetUsage>) -> Vec<Row> {
-    let rows = |BudgetUsage { resource, total, used, owners }: BudgetUsage| {
-        let row = move |usage| Row { usage, budget: resource.name(), used_by_all: used, total };
-        owners.into_iter().filter(|owner| owner.used > 0).map(row)
-    };
-    let mut all: Vec<_> = usage.into_iter().flat_map(rows).collect();
-    all.sort_by_key(|row| Reverse(row.usage.percent()));
-    let mut seen = BTreeSet::new();
-    all.retain(|row| seen.insert((row.usage.owner.clone(), row.budget)));
-    all.truncate(ROWS_MAX);
-    all
 }
 
 #[cfg(test)]
 mod tests {
-    use server::ledger::Resource;
+    use server::ledger::{OwnerUsage, Resource};
 
     use super::*;
 
-    fn budget(resource: Resource, owners: &[(&str, u64)]) -> BudgetUsage {
-        let usage =
-            |(name, used): &(&str, u64)| OwnerUsage { owner: Owner::User((*name).into()), used: *used, share: 50 };
-        BudgetUsage { resource, total: 100, used: 60, owners: owners.iter().map(usage).collect() }
-    }
-
     #[test]
-    fn whoever_is_nearest_to_a_share_of_any_budget_comes_first() {
-        let usage = vec![budget(Resource::Lists, &[("a", 20), ("b", 0)]), budget(Resource::Deliveries, &[("b", 40)])];
-        let rows: Vec<_> = nearest(usage).into_iter().map(|row| row.with_name(&BTreeMap::new())).collect();
-        let shown: Vec<_> = rows.iter().map(|row| (row.owner.as_str(), row.budget.as_str(), row.percent)).collect();
-        assert_eq!(shown, [("user b", "deliveries", 80), ("user a", "lists", 40)]);
-        assert_eq!((rows[0].used, rows[0].share, rows[0].used_by_all, rows[0].total), (40, 50, 60, 100));
-    }
-
-    #[test]
-    fn of_a_budget_that_each_service_has_an_owner_has_one_row() {
-        let usage = vec![budget(Resource::Lists, &[("a", 20)]), budget(Resource::Lists, &[("a", 40), ("b", 1)])];
-        let shown: Vec<_> = nearest(usage).iter().map(|row| (row.usage.owner.to_string(), row.usage.used)).collect();
-        assert_eq!(shown, [("user a".to_owned(), 40), ("user b".to_owned(), 1)]);
-    }
-
-    #[test]
-    fn the_number_of_rows_is_bounded() {
-        let names: Vec<_> = (0..200).map(|number| number.to_string()).collect();
-        let owners: Vec<_> = names.iter().map(|name| (name.as_str(), 1)).collect();
-        assert_eq!(nearest(vec![budget(Resource::Lists, &owners)]).len(), ROWS_MAX);
+    fn an_owner_has_a_name_if_it_is_known() {
+        let owner = Owner::User("a".into());
+        let usage = OwnerUsage { owner: owner.clone(), used: 40, share: 50 };
+        let row = UsageRow { resource: Resource::Deliveries, usage, used_by_all: 60, total: 100 };
+        let named = owner_use(row.clone(), &BTreeMap::from([(owner, "user eve".to_owned())]));
+        let unnamed = owner_use(row, &BTreeMap::new());
+        assert_eq!((named.owner.as_str(), unnamed.owner.as_str()), ("user eve", "user a"));
+        assert_eq!((named.budget.as_str(), named.percent), ("deliveries", 80));
+        assert_eq!((named.used, named.share, named.used_by_all, named.total), (40, 50, 60, 100));
     }
 }

@@ -22,7 +22,7 @@ pub use self::{
     settings::BudgetSettings,
     stored::{BudgetedStore, ReservedDisk},
     turns::{OwnerTurn, Turns},
-    usage::{BudgetUsage, OwnerUsage},
+    usage::{BudgetUsage, OwnerUsage, UsageRow, nearest_to_shares},
 };
 use crate::telemetry::MetricsSource;
 
