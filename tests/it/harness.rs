@@ -29,7 +29,7 @@ use client::{
 use server::{audit::AuditLog, system::SystemClock, telemetry::Metrics};
 use store::RedisSettings;
 use tempfile::TempDir;
-use testing::{MqttClient, RedisProcess};
+use testing::{ManualClock, MqttClient, RedisProcess};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -57,7 +57,12 @@ impl Network {
         Self::at(Arc::new(SystemClock), change).await
     }
 
-    /// With a clock that the test moves.
+    /// With a clock that the test moves, which shows the real time until then.
+    pub(crate) async fn with_clock(change: impl FnOnce(&mut Settings)) -> (Self, Arc<ManualClock>) {
+        let clock = ManualClock::at(SystemClock.now());
+        (Self::at(clock.clone(), change).await, clock)
+    }
+
     pub(crate) async fn at(clock: Arc<dyn Clock>, change: impl FnOnce(&mut Settings)) -> Self {
         server::system::install_crypto();
         let dir = tempfile::tempdir().unwrap();

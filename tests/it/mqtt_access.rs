@@ -1,16 +1,14 @@
 //! MQTT clients with credentials of the account service: who is refused, with which code, and who loses access.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use api::rest::account::NewAccessKey;
 use client::account::AccountClient;
-use server::system::SystemClock;
-use testing::ManualClock;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
 };
-use types::{AppId, ApplicationRight, Clock, Credential};
+use types::{AppId, ApplicationRight, Credential};
 
 use crate::harness::{MESSAGE_TIMEOUT, Network, Owner};
 
@@ -49,8 +47,7 @@ async fn key(network: &Network, owner: &Owner, right: ApplicationRight) -> Strin
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_credential_gets_the_code_that_says_why() {
-    let clock = ManualClock::at(SystemClock.now());
-    let network = Network::at(clock.clone() as Arc<dyn Clock>, |_| ()).await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let (owner, other) = (network.owner("alice").await, network.owner("bob").await);
     let app_id = &owner.app_id;
     for (shown, expected, what) in [

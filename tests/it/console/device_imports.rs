@@ -1,11 +1,9 @@
 //! Imports of devices in the console: shown first, then done, once.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use api::rest::handler::Device;
 use serde_json::json;
-use testing::ManualClock;
-use types::Clock;
 
 use super::{
     browsing::{ask, logged_in},
@@ -121,8 +119,7 @@ async fn a_file_that_cannot_be_read_is_refused_and_is_in_no_page() {
 
 #[tokio::test]
 async fn a_file_outlives_neither_its_time_nor_its_login() {
-    let clock: Arc<ManualClock> = ManualClock::at(server::system::SystemClock.now());
-    let network = Network::at(clock.clone(), |_| ()).await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let (alice, visitor) = visitor(&network).await;
     let preview = visitor.post(IMPORT, &[("devices", &file())]).await;
     let sealed = preview.value("sealed");

@@ -1,9 +1,6 @@
 //! The table of devices: battery, and devices that are silent.
 
-use std::{sync::Arc, time::Duration};
-
-use testing::ManualClock;
-use types::Clock;
+use std::time::Duration;
 
 use super::visitor;
 use crate::harness::Network;
@@ -31,8 +28,7 @@ async fn the_battery_is_that_of_the_newest_uplink_that_has_one() {
 
 #[tokio::test]
 async fn devices_that_were_not_seen_for_some_time_are_shown_alone() {
-    let clock: Arc<ManualClock> = ManualClock::at(server::system::SystemClock.now());
-    let network = Network::at(clock.clone(), |_| ()).await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let (alice, visitor) = visitor(&network).await;
     for device in ["dev-2", "dev-3"] {
         alice.add_device(device).await;

@@ -1,10 +1,9 @@
 //! Devices in the console: registered, changed, deleted.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use api::rest::handler::{Device, LorawanDevice};
-use testing::ManualClock;
-use types::{Clock, DevEui};
+use types::DevEui;
 
 use super::{
     visitor,
@@ -312,8 +311,7 @@ async fn nothing_is_lost_when_somebody_else_changes_the_device_in_between() {
 
 #[tokio::test]
 async fn what_was_typed_about_a_device_comes_back_after_the_login_without_keys() {
-    let clock: Arc<ManualClock> = ManualClock::at(server::system::SystemClock.now());
-    let network = Network::at(clock.clone(), |_| ()).await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let (_alice, visitor) = visitor(&network).await;
     let opened = Opened::get(&visitor).await;
     // Longer than a token is valid, and shorter than a session of the account site.

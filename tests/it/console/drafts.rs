@@ -15,18 +15,13 @@ use crate::harness::{Network, Owner};
 /// Longer than a token is valid, and shorter than a session of the account site.
 const EXPIRES: Duration = Duration::from_secs(2 * 3600);
 
-async fn network() -> (Network, Arc<ManualClock>) {
-    let clock = ManualClock::at(server::system::SystemClock.now());
-    (Network::at(clock.clone(), |_| ()).await, clock)
-}
-
 async fn versions(alice: &Owner) -> usize {
     alice.handler.list_versions(&alice.app_id).await.unwrap().len()
 }
 
 #[tokio::test]
 async fn what_was_typed_comes_back_after_the_login() {
-    let (network, clock) = network().await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let (alice, visitor) = visitor(&network).await;
     visitor.get("/console/applications/alice-app/functions").await;
     assert_eq!(versions(&alice).await, 1);
@@ -48,7 +43,7 @@ async fn what_was_typed_comes_back_after_the_login() {
 
 #[tokio::test]
 async fn a_draft_of_a_webhook_has_no_secrets() {
-    let (network, clock) = network().await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let (_alice, visitor) = visitor(&network).await;
     clock.advance(EXPIRES);
     let form = [
@@ -65,7 +60,7 @@ async fn a_draft_of_a_webhook_has_no_secrets() {
 
 #[tokio::test]
 async fn a_share_that_was_typed_comes_back_after_the_login() {
-    let (network, clock) = network().await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let (_alice, visitor) = visitor(&network).await;
     let path = "/console/applications/alice-app/functions";
     let decoder = "function Decoder() { return { tried: 1 }; }";
@@ -117,7 +112,7 @@ async fn a_network_that_was_entered_comes_back_to_operators_without_its_secrets(
 
 #[tokio::test]
 async fn nobody_else_sees_a_draft() {
-    let (network, clock) = network().await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let (_alice, visitor) = visitor(&network).await;
     clock.advance(EXPIRES);
     let form = [("do", "save"), ("decoder", "// secret")];
@@ -131,7 +126,7 @@ async fn nobody_else_sees_a_draft() {
 
 #[tokio::test]
 async fn whoever_logs_out_when_the_login_has_expired_is_logged_out() {
-    let (network, clock) = network().await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let (_alice, visitor) = visitor(&network).await;
     clock.advance(EXPIRES);
     let page = visitor.post("/console/logout", &[]).await;

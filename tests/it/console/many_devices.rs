@@ -1,12 +1,11 @@
 //! Many devices at once in the console: attributes, deletion, and what brings devices back.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use api::rest::handler::{Device, LorawanDevice};
 use client::account::AccountClient;
 use serde_json::json;
-use testing::ManualClock;
-use types::{ApplicationRight, Clock};
+use types::ApplicationRight;
 
 use super::{
     browsing::{ask, logged_in},
@@ -138,8 +137,7 @@ async fn many_devices_are_deleted_after_their_number_was_typed_and_are_brought_b
 
 #[tokio::test]
 async fn a_deletion_is_undone_after_its_page_was_left() {
-    let clock: Arc<ManualClock> = ManualClock::at(server::system::SystemClock.now());
-    let network = Network::at(clock.clone(), |_| ()).await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let (alice, visitor) = devices(&network).await;
     let before = [stored(&alice, "dev-1").await, stored(&alice, "dev-2").await];
     let two = [("ids", "dev-1 dev-2"), ("step", "delete"), ("count", "2")];
@@ -214,8 +212,7 @@ async fn a_second_click_does_not_lose_what_brings_devices_back() {
 
 #[tokio::test]
 async fn a_change_of_many_devices_comes_back_after_the_login() {
-    let clock: Arc<ManualClock> = ManualClock::at(server::system::SystemClock.now());
-    let network = Network::at(clock.clone(), |_| ()).await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let (_alice, visitor) = devices(&network).await;
     clock.advance(Duration::from_secs(2 * 3600));
     let set = [("ids", "dev-1 dev-2"), ("key", "floor"), ("value", "3"), ("step", "set")];

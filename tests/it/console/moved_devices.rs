@@ -1,10 +1,8 @@
 //! Devices that are moved to another application in the console: the preview, the move, and back.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use api::rest::handler::{Device, LorawanDevice};
-use testing::ManualClock;
-use types::Clock;
 
 use super::{stored, visitor, visitor::Visitor};
 use crate::{
@@ -115,8 +113,7 @@ async fn nothing_moves_to_where_the_user_may_not_change_devices() {
 
 #[tokio::test]
 async fn a_move_comes_back_after_the_login() {
-    let clock: Arc<ManualClock> = ManualClock::at(server::system::SystemClock.now());
-    let network = Network::at(clock.clone(), |_| ()).await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let (_alice, _live, visitor) = applications(&network).await;
     clock.advance(Duration::from_secs(2 * 3600));
     let page = visitor.post(MOVE, &[("ids", "dev-1 dev-2"), LIVE, ("step", "move")]).await;

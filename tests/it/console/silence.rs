@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use testing::ManualClock;
-use types::Clock;
-
 use super::visitor;
 use crate::harness::Network;
 
@@ -38,8 +35,7 @@ async fn what_is_no_time_is_refused_and_stays_in_the_form() {
 
 #[tokio::test]
 async fn a_time_that_was_typed_comes_back_after_the_login() {
-    let clock = ManualClock::at(server::system::SystemClock.now());
-    let network = Network::at(clock.clone(), |_| ()).await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let (_alice, visitor) = visitor(&network).await;
     clock.advance(Duration::from_secs(2 * 3600));
     let page = visitor.post(PATH, &[("after", "3h")]).await;

@@ -1,10 +1,9 @@
 //! Webhooks changed in the console: what is not in the page stays, and nothing that was typed is lost.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use testing::ManualClock;
-use types::{ApplicationRight, Clock};
+use types::ApplicationRight;
 
 use super::visitor::{Page, Visitor};
 use crate::{
@@ -202,8 +201,8 @@ async fn values_that_somebody_else_has_set_are_not_replaced_unseen() {
 
 #[tokio::test]
 async fn what_was_typed_about_a_webhook_comes_back_after_the_login() {
-    let clock: Arc<ManualClock> = ManualClock::at(server::system::SystemClock.now());
-    let network = Network::at(clock.clone(), |settings| settings.output.delivery.allow_private_addresses = true).await;
+    let (network, clock) =
+        Network::with_clock(|settings| settings.output.delivery.allow_private_addresses = true).await;
     let (_alice, visitor, receiver) = start(&network).await;
     let opened = visitor.get(CHANGE).await;
     // Longer than a token is valid, and shorter than a session of the account site.

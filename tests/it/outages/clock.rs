@@ -64,11 +64,7 @@ async fn a_handler_whose_clock_was_set_back_goes_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_outlive_tokens_when_the_clock_is_put_forward() {
-    let clock = ManualClock::at(SystemClock.now());
-    let network = Network::at(clock.clone() as Arc<dyn Clock>, |settings| {
-        settings.broker.check_interval_ms = 100;
-    });
-    let network = network.await;
+    let (network, clock) = Network::with_clock(|settings| settings.broker.check_interval_ms = 100).await;
     let owner = network.owner("forward").await;
     owner.add_device("dev-1").await;
     let account = AccountClient::new(&network.stack.settings().client.auth_server).unwrap();

@@ -1,12 +1,10 @@
 //! The signing key is rotated with grace: old and new tokens are valid. `component_token.rs` rotates it at once.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use client::account::AccountClient;
-use server::system::SystemClock;
-use testing::ManualClock;
-use types::{Clock, Credential};
+use types::Credential;
 
 use super::{Caller, component_token::log_in_again};
 use crate::harness::{Network, airlock, next, printed, run};
@@ -21,8 +19,7 @@ fn key_id(token: &Credential) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_planned_rotation_refuses_nothing() {
     // The command that rotates the key has the machine's clock.
-    let clock = ManualClock::at(SystemClock.now());
-    let network = Network::at(clock.clone() as Arc<dyn Clock>, |_| ()).await;
+    let (network, clock) = Network::with_clock(|_| ()).await;
     let owner = network.owner("planned").await;
     owner.set_functions(["function Decoder(bytes) { return { n: bytes[0] }; }", "", ""]).await.unwrap();
     owner.add_device("dev-1").await;
