@@ -15,12 +15,12 @@ const TRANSCRIPTS: &str = "tests/it/commands/transcripts";
 
 /// Commands and options that no transcript can show; what begins with one of these goes with it.
 const NOT_IN_TRANSCRIPTS: &[(&str, &str)] = &[
-    ("bridge", "needs a network: tests/it/bridge.rs"),
-    ("demo --chirpstack", "needs a broker: tests/it/demo.rs"),
-    ("functions serve", "runs until it is stopped: tests/it/codecs.rs"),
+    ("bridge", "needs a network: tests/it/networks/bridge.rs"),
+    ("demo --chirpstack", "needs a broker: tests/it/processes/demo.rs"),
+    ("functions serve", "runs until it is stopped: tests/it/workbench/codecs.rs"),
     ("functions watch", "runs until it is stopped: workbench/tests/it/files/watch.rs"),
     ("playground", "runs until it is stopped: tests/it/playground.rs"),
-    ("serve", "runs until it is stopped: tests/it/serve.rs"),
+    ("serve", "runs until it is stopped: tests/it/processes/serve.rs"),
 ];
 
 /// Commands of documents that no transcript has: they run until they are stopped, take long, or need what only their

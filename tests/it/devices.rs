@@ -1,5 +1,8 @@
 //! Devices over the API: which fields a change keeps, what is unique, and pagination, on every store.
 
+pub(crate) mod joins;
+pub(crate) mod moves;
+
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering},

@@ -1,5 +1,7 @@
 //! Starts services in this process, commands, and third-party programs.
 
+pub(crate) mod server_process;
+
 use std::{
     io::{Read, Write},
     path::{Path, PathBuf},

@@ -1,9 +1,11 @@
-//! `[[bridge]]`: devices of a network as devices of v2, in `airlock serve` as a process.
+//! Networks: `[[bridge]]` and `airlock bridge`, as processes, and the network brokers of The Things Network v2.
 
+mod bridge;
 mod downlinks;
 mod entries;
 pub(crate) mod harness;
 mod kills;
+pub(crate) mod network_brokers;
 mod outages;
 mod things_stack;
 mod uplinks;

@@ -15,11 +15,11 @@ use super::{
 };
 use crate::{
     console::{bridges::away, operator::operated_with},
-    harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD},
-    webhooks::{
+    delivery::webhooks::{
         call,
         receiver::{Answer, Receiver},
     },
+    harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD},
 };
 
 const BROKEN: &str = "function Decoder(bytes, port) {

@@ -4,8 +4,8 @@ use std::{fs, process::Stdio};
 
 use airlock::settings::TlsMode;
 
-use crate::{
-    harness::{Network, PASSWORD, airlock, complaint, printed, run},
+use crate::harness::{
+    Network, PASSWORD, airlock, complaint, printed, run,
     server_process::{ServerProcess, serve},
 };
 

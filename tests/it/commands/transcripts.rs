@@ -14,7 +14,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::server_process::{ServerProcess, serve};
+use crate::harness::server_process::{ServerProcess, serve};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/commands/transcripts");
 

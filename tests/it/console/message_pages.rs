@@ -10,7 +10,7 @@ use super::{
 use crate::{
     browser::{DESK, console::wait_for_text, driver::Look},
     harness::{Network, Owner},
-    network_brokers::{
+    networks::network_brokers::{
         linked,
         messages::{Kind, frame, uplink},
     },

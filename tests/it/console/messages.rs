@@ -8,8 +8,8 @@ use types::ApplicationRight::MessagesUpRead;
 
 use super::{DECODER, newest, visitor, visitor::Visitor};
 use crate::{
-    decode_again::decode,
     harness::{Network, airlock, next, run},
+    messages::decode_again::decode,
 };
 
 #[tokio::test]

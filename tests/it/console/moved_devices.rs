@@ -6,8 +6,8 @@ use api::rest::handler::{Device, LorawanDevice};
 
 use super::{stored, visitor, visitor::Visitor};
 use crate::{
+    devices::moves::second_application,
     harness::{Network, Owner, device},
-    moves::second_application,
 };
 
 const APPLICATION: &str = "/console/applications/alice-app";

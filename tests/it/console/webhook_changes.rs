@@ -7,8 +7,8 @@ use types::ApplicationRight;
 
 use super::visitor::{Page, Visitor};
 use crate::{
+    delivery::webhooks::{call, receiver::Receiver},
     harness::{Network, Owner},
-    webhooks::{call, receiver::Receiver},
 };
 
 const WEBHOOK: &str = "/console/applications/alice-app/webhooks/my-hook";

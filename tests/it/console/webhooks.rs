@@ -2,8 +2,8 @@
 
 use super::{newest, visitor::Visitor};
 use crate::{
+    delivery::webhooks::receiver::{Answer, Receiver},
     harness::{Network, Owner},
-    webhooks::receiver::{Answer, Receiver},
 };
 
 const PATH: &str = "/console/applications/alice-app/webhooks";

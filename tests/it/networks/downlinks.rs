@@ -6,7 +6,7 @@ use serde_json::json;
 use testing::{CHIRPSTACK_APPLICATION, ChirpStackApi, Proxy};
 
 use super::harness::{ChirpStack, DEVICE, Server, device_info, next_downlink_event, send_down, start};
-use crate::{harness::MESSAGE_TIMEOUT, server_process::ServerProcess};
+use crate::harness::{MESSAGE_TIMEOUT, server_process::ServerProcess};
 
 /// The ports of the downlinks that wait in ChirpStack, and their ids.
 fn queued(api: &ChirpStackApi) -> Vec<(u32, String)> {

@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-use crate::{
-    harness::{airlock, complaint, printed, run},
-    server_process::serve,
-};
+use crate::harness::{airlock, complaint, printed, run, server_process::serve};
 
 fn write(dir: &Path, sources: [&str; 2]) {
     let entry = |(number, source): (usize, &str)| {

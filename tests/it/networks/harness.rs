@@ -12,8 +12,8 @@ use testing::{
     CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN, ChirpStackApi, Mosquitto, MqttClient,
 };
 
-use crate::{
-    harness::{MESSAGE_TIMEOUT, Owner, next, remove_time},
+use crate::harness::{
+    MESSAGE_TIMEOUT, Owner, next, remove_time,
     server_process::{ServerProcess, get, serve},
 };
 

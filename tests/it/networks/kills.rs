@@ -6,7 +6,7 @@ use serde_json::Value;
 use testing::{CHIRPSTACK_APPLICATION, MqttClient, Proxy, RedisProcess, chirpstack_uplink};
 
 use super::harness::{ChirpStack, DEVICE, Server, uplink};
-use crate::server_process::{ServerProcess, serve};
+use crate::harness::server_process::{ServerProcess, serve};
 
 /// The store is away when the server is killed, so whatever it acknowledged by then would be lost. `member` is the
 /// setting of the source's URL, which gets the address of a proxy.

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use testing::{Mosquitto, MqttClient, THINGS_STACK_APPLICATION, THINGS_STACK_KEY, ThingsStackApi, things_stack_uplink};
 
 use super::harness::{Server, next_downlink_event, send_down};
-use crate::{
-    harness::{MESSAGE_TIMEOUT, complaint, run},
+use crate::harness::{
+    MESSAGE_TIMEOUT, complaint, run,
     server_process::{ServerProcess, serve},
 };
 

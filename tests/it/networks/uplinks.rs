@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME};
 
 use super::harness::{DEVICE, device_info, start, uplink};
-use crate::server_process::get;
+use crate::harness::server_process::get;
 
 // The stand-in for the API works while the test waits for the process.
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-// The client at a running Airlock, which the environment describes. `tests/it/data_client.rs` starts one.
+// The client at a running Airlock, which the environment describes. `tests/it/delivery/data_client.rs` starts one.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

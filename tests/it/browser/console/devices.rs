@@ -11,8 +11,8 @@ use crate::{
         driver::{Browser, Look},
         site,
     },
+    devices::moves::second_application,
     harness::Network,
-    moves::second_application,
 };
 
 const FILE: &str = "dev_id,dev_eui,app_key,description,attributes\n\

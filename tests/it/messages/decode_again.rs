@@ -1,0 +1,399 @@
+//! Stored uplinks are decoded again: what changes is reported, kept beside the original, and published.
+
+use std::fs;
+
+use airlock::{
+    serve::{Service, Stack},
+    settings::Settings,
+};
+use client::{Trust, handler::HandlerClient};
+use serde_json::{Value, json};
+use testing::RedisProcess;
+use types::Kind;
+
+use crate::{
+    delivery::webhooks::{call, receiver::Receiver},
+    harness::{Network, Owner, environment, next},
+    processes::outages::soon,
+};
+
+/// Forgets the sign of a temperature, and cannot read short payloads.
+const WRONG: &str = "function Decoder(bytes) {
+  if (bytes.length < 2) throw new Error('too short');
+  return { celsius: bytes[0], list: [{ raw: bytes[1] }] };
+}";
+/// Does better with both, and fails on 99.
+const RIGHT: &str = "function Decoder(bytes) {
+  if (bytes[0] === 99) throw new Error('no sensor');
+  return { list: [{ raw: bytes.length < 2 ? 0 : bytes[1] }], celsius: bytes[0] << 24 >> 24 };
+}";
+
+/// Uses the more fuel the greater the first byte is.
+const BUSY: &str = "function Decoder(bytes) { for (var i = 0; i < bytes[0] * 200; i++) {} return { turns: i }; }";
+
+/// Decodes uplinks again; returns the status and the handler's reports.
+pub(crate) async fn decode(network: &Network, owner: &Owner, body: Value) -> (u16, Vec<Value>) {
+    decode_at(&network.handler_http(), owner, body).await
+}
+
+/// The same on the handler at this URL.
+async fn decode_at(base: &str, owner: &Owner, body: Value) -> (u16, Vec<Value>) {
+    let url = format!("{base}/applications/{}/history/decode", owner.app_id);
+    let request = reqwest::Client::new().post(url).header("authorization", owner.token.to_header());
+    let response = request.json(&body).send().await.unwrap();
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap();
+    (status, text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+/// The sum of what it reports.
+async fn report(network: &Network, owner: &Owner, body: Value) -> Value {
+    let (status, reports) = decode(network, owner, body).await;
+    assert_eq!((status, reports.len()), (200, 2), "{reports:?}");
+    assert_eq!(reports[1], json!({"done": true}));
+    let mut report = reports[0].clone();
+    let days = report["days"].take();
+    for verdict in ["equal", "changed", "newly_decoded", "newly_failing", "still_failing"] {
+        let of_days = days.as_object().into_iter().flatten().filter_map(|(_, day)| day[verdict].as_u64()).sum::<u64>();
+        assert_eq!(of_days, report[verdict].as_u64().unwrap_or_default(), "{verdict} of {days}");
+    }
+    for fuel in ["fuel_before", "fuel_after"] {
+        report[fuel].take();
+    }
+    report["next"].take();
+    report.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    report
+}
+
+/// An owner of two devices, whose uplinks were equal, wrong, failing and such as will fail.
+async fn owner(network: &Network) -> Owner {
+    let owner = network.owner("past").await;
+    for dev_id in ["warm", "cold"] {
+        owner.add_device(dev_id).await;
+    }
+    owner.set_functions([WRONG, "", ""]).await.unwrap();
+    for (dev_id, payload) in [("warm", &[21, 1][..]), ("cold", &[255, 2]), ("warm", &[7]), ("cold", &[99, 3])] {
+        owner.simulate(dev_id, payload, 1).await.unwrap();
+    }
+    owner
+}
+
+/// The records of uplinks, oldest first.
+async fn records(network: &Network, owner: &Owner) -> Vec<Value> {
+    let url = format!("{}/applications/{}/history?kind=up", network.handler_http(), owner.app_id);
+    let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
+    let page: Value = request.send().await.unwrap().json().await.unwrap();
+    page["records"].as_array().unwrap().iter().rev().cloned().collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_functions_show_what_they_would_change_and_change_nothing() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    let before = records(&network, &owner).await;
+    let sent = json!({"functions": {"payload_format": "custom", "decoder": RIGHT}});
+    let mut seen = report(&network, &owner, sent.clone()).await;
+    let id = |index: usize| &before[index]["id"];
+    let expected = json!({
+        "examined": 4, "equal": 1, "changed": 1, "newly_decoded": 1, "newly_failing": 1,
+        "fields": {"fields.celsius": {"count": 1, "example": {
+            "id": id(1), "dev_id": "cold", "before": 255, "after": -1
+        }}},
+    });
+    let failures = seen.as_object_mut().unwrap().remove("failures").unwrap();
+    assert_eq!(seen, expected);
+    let (reason, failure) = failures.as_object().unwrap().iter().next().unwrap();
+    assert!(reason.contains("no sensor"), "{reason}");
+    assert_eq!(failure, &json!({"count": 1, "id": id(3), "dev_id": "cold"}));
+    assert_eq!(records(&network, &owner).await, before);
+    // A preview runs the newest of each device, and compares with the functions that are live.
+    let preview = json!({"functions": sent["functions"], "compare_live": true, "per_device": 1});
+    let seen = report(&network, &owner, preview).await;
+    assert_eq!((&seen["examined"], &seen["newly_decoded"], &seen["newly_failing"]), (&json!(2), &json!(1), &json!(1)));
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn corrections_are_kept_beside_originals_and_published_once() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    let before = records(&network, &owner).await;
+    owner.set_functions([RIGHT, "", ""]).await.unwrap();
+    let mut listener = owner.listen(&network).await;
+    let body = json!({"write": true, "publish": true, "publish_per_s": 1000});
+    let seen = report(&network, &owner, body.clone()).await;
+    assert_eq!((&seen["written"], &seen["published"], &seen["newly_failing"]), (&json!(2), &json!(2), &json!(1)));
+    for (original, celsius) in [(&before[1], -1), (&before[2], 7)] {
+        let (topic, message) = next(&mut listener).await;
+        assert_eq!(topic, format!("{}/up", original["dev_id"].as_str().unwrap()));
+        assert_eq!(message["payload_fields"]["celsius"], celsius, "{message}");
+        assert_eq!((&message["corrects"], &message["revision"]), (&original["id"], &json!(1)), "{message}");
+        assert_eq!((&message["is_retry"], &message["payload_raw"]), (&json!(true), &original["payload_raw"]));
+        assert_eq!(message["metadata"]["time"], original["time"], "when it was received");
+    }
+    let after = records(&network, &owner).await;
+    assert_eq!(after[..4], before, "originals stay");
+    let corrections: Vec<_> = after[4..].iter().map(|record| (&record["corrects"], &record["revision"])).collect();
+    assert_eq!(corrections, [(&before[1]["id"], &json!(1)), (&before[2]["id"], &json!(1))]);
+    // The second time there is nothing left to correct: an uplink is compared with its newest revision.
+    let seen = report(&network, &owner, body.clone()).await;
+    assert_eq!(seen["examined"], 4);
+    assert_eq!((&seen["equal"], &seen["written"]), (&json!(3), &Value::Null), "{seen}");
+    // Functions that change their mind make a revision more.
+    owner.set_functions([WRONG, "", ""]).await.unwrap();
+    report(&network, &owner, body).await;
+    let (_, message) = next(&mut listener).await;
+    assert_eq!((&message["payload_fields"]["celsius"], &message["revision"]), (&json!(255), &json!(2)), "{message}");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn corrections_that_nobody_wants_are_kept_and_counted_apart() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    owner.set_functions([RIGHT, "", ""]).await.unwrap();
+    let seen = report(&network, &owner, json!({"write": true, "publish": true, "publish_per_s": 1000})).await;
+    assert_eq!(
+        (&seen["written"], &seen["unwanted"], &seen["published"]),
+        (&json!(2), &json!(2), &Value::Null),
+        "{seen}"
+    );
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_functions_give_the_same_to_the_last_unit_of_fuel() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    owner.set_functions([RIGHT, "", ""]).await.unwrap();
+    owner.simulate("warm", &[200, 1], 1).await.unwrap();
+    let (_, reports) = decode(&network, &owner, json!({"verify": true})).await;
+    assert_eq!(
+        (&reports[0]["examined"], &reports[0]["equal"], &reports[0]["still_failing"]),
+        (&json!(5), &json!(5), &Value::Null),
+        "{reports:?}"
+    );
+    assert_eq!(reports[0]["fuel_before"], reports[0]["fuel_after"]);
+    network.stack.stop().await;
+}
+
+/// Gives the functions of the application so much fuel for each uplink.
+fn set_fuel(settings: &mut Settings, fuel: u64) {
+    let limits = serde_json::from_value(json!({ "fuel": fuel })).unwrap();
+    settings.handler.sandbox_limits.insert("past-app".parse().unwrap(), limits);
+}
+
+/// Starts the services again, after the operator has set other limits.
+async fn restart(network: Network, owner: Owner, fuel: u64) -> (Network, Owner) {
+    let Network { stack, dir } = network;
+    let mut settings = stack.settings().clone();
+    stack.stop().await;
+    set_fuel(&mut settings, fuel);
+    let network = Network { stack: Stack::start(settings, None, environment()).await.unwrap(), dir };
+    let address = network.stack.handler_http_address().unwrap().to_string();
+    let handler = HandlerClient::connect_to(&address, &Trust::Plaintext, owner.token.clone()).unwrap();
+    (network, Owner { handler, ..owner })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uplinks_run_again_within_the_limits_that_they_had() {
+    let network = Network::with(|settings| set_fuel(settings, 200_000)).await;
+    let owner = network.owner("past").await;
+    owner.add_device("warm").await;
+    owner.set_functions([BUSY, "", ""]).await.unwrap();
+    owner.simulate("warm", &[1], 1).await.unwrap();
+    owner.simulate("warm", &[200], 1).await.unwrap();
+
+    let (network, owner) = restart(network, owner, 200_000_000).await;
+    assert_eq!(report(&network, &owner, json!({"verify": true})).await, json!({"examined": 2, "equal": 2}));
+    let seen = report(&network, &owner, json!({"recorded_limits": true})).await;
+    assert_eq!(seen, json!({"examined": 2, "equal": 1, "still_failing": 1}));
+    // A preview compares what both functions do within the limits of now.
+    let preview = report(&network, &owner, json!({"compare_live": true})).await;
+    assert_eq!(preview, json!({"examined": 2, "equal": 2}));
+    let corrected = report(&network, &owner, json!({"write": true})).await;
+    assert_eq!(corrected, json!({"examined": 2, "equal": 1, "newly_decoded": 1, "written": 1}));
+    let again = report(&network, &owner, json!({"recorded_limits": true})).await;
+    assert_eq!(again, seen, "it is compared with what came, not with a correction within other limits");
+    owner.simulate("warm", &[200], 1).await.unwrap();
+    limits_are_shown(&network, &owner).await;
+
+    let (network, owner) = restart(network, owner, 300_000).await;
+    let lower = json!({"fuel": {"count": 1, "then": 200_000_000, "now": 300_000}});
+    let expected = json!({"examined": 3, "equal": 2, "not_repeatable": 1, "limited": 1, "lower_limits": lower});
+    assert_eq!(report(&network, &owner, json!({"verify": true})).await, expected);
+    network.stack.stop().await;
+}
+
+/// Records have the limits of their functions, and versions those of when they were made.
+async fn limits_are_shown(network: &Network, owner: &Owner) {
+    let shown = async |path: &str| {
+        let url = format!("{}/applications/{}/{path}", network.handler_http(), owner.app_id);
+        let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
+        request.send().await.unwrap().json::<Value>().await.unwrap()
+    };
+    let records = records(network, owner).await;
+    // The third is the correction of the second.
+    for (record, fuel) in [(&records[0], 200_000), (&records[2], 200_000_000), (&records[3], 200_000_000)] {
+        let whole = shown(&format!("history/{}", record["id"].as_str().unwrap())).await;
+        assert_eq!((&whole["limits"]["fuel"], &record["limits"]), (&json!(fuel), &Value::Null), "{whole}");
+    }
+    for path in ["versions/1", "versions"] {
+        let version = shown(path).await;
+        let version = version["versions"].get(0).unwrap_or(&version);
+        assert_eq!((&version["limits"]["fuel"], &version["dialect"]), (&json!(200_000), &json!("v2")), "{version}");
+        assert_eq!(version["limits"]["heap_bytes_max"], 12 << 20, "and all others");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_goes_on_after_an_uplink_and_stays_within_what_is_asked_for() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    let before = records(&network, &owner).await;
+    for (body, examined) in [
+        (json!({"after": before[1]["id"]}), 2),
+        (json!({"dev_id": "warm"}), 2),
+        (json!({"failed": true}), 1),
+        (json!({"field": "fields.celsius > 90"}), 2),
+        (json!({"port": 1, "version": 1}), 4),
+    ] {
+        assert_eq!(report(&network, &owner, body.clone()).await["examined"], examined, "{body}");
+    }
+    for (body, status) in [
+        (json!({"version": 9}), 404),
+        (json!({"after": "yesterday"}), 400),
+        (json!({"verify": true, "write": true}), 400),
+        (json!({"per_device": 1, "write": true}), 400),
+        (json!({"recorded_limits": true, "write": true}), 400),
+        (json!({"recorded_limits": true, "compare_live": true}), 400),
+        (json!({"publish": true}), 400),
+        (json!({"functions": {"decoder": "function ("}}), 400),
+        (json!({"functions": {"payload_format": "unknown"}}), 400),
+        (json!({"others": true}), 400),
+    ] {
+        assert_eq!(decode(&network, &owner, body.clone()).await.0, status, "{body}");
+    }
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_thing_that_decoding_again_does_takes_its_right() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    let url = format!("{}/applications/{}/history/decode", network.handler_http(), owner.app_id);
+    for (right, body) in [
+        ("messages:up:r", json!({})),
+        ("settings", json!({})),
+        ("messages:up:w", json!({"write": true, "publish": true})),
+    ] {
+        let key = owner.key_with(&network, right).await;
+        let request = reqwest::Client::new().post(&url).header("authorization", format!("Key {}", key.expose()));
+        let response = request.json(&body).send().await.unwrap();
+        assert_eq!(response.status().as_u16(), 403, "{right}: {}", response.text().await.unwrap());
+    }
+    let response = reqwest::Client::new().post(&url).json(&json!({})).send().await.unwrap();
+    assert_eq!(response.status().as_u16(), 401, "{:?}", Kind::Unauthenticated);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_application_is_corrected_by_one_call_at_a_time() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    owner.set_functions([RIGHT, "", ""]).await.unwrap();
+    let mut listener = owner.listen(&network).await;
+    let slow = json!({"write": true, "publish": true, "publish_per_s": 1});
+    let url = format!("{}/applications/{}/history/decode", network.handler_http(), owner.app_id);
+    let request = reqwest::Client::new().post(url).header("authorization", owner.token.to_header()).json(&slow);
+    let first = tokio::spawn(async move { request.send().await.unwrap().text().await.unwrap() });
+    // One is published, and the other waits for the next second.
+    next(&mut listener).await;
+    assert_eq!(decode(&network, &owner, json!({"write": true})).await.0, 409);
+    assert_eq!(decode(&network, &owner, json!({})).await.0, 200, "what changes nothing may run beside it");
+    first.await.unwrap();
+    let seen = report(&network, &owner, json!({"write": true})).await;
+    assert_eq!(seen["written"], Value::Null, "{seen}");
+    network.stack.stop().await;
+}
+
+/// The number of files of history.
+fn files(network: &Network, owner: &Owner) -> usize {
+    let days = network.stack.settings().data_dir.join(format!("history/app={}", owner.app_id));
+    fs::read_dir(days).unwrap().map(|day| fs::read_dir(day.unwrap().path()).unwrap().count()).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn handlers_correct_an_application_one_after_the_other() {
+    let Some(redis) = RedisProcess::start() else { return };
+    let network = Network::on(&redis, |_| {}).await;
+    let owner = owner(&network).await;
+    owner.set_functions([RIGHT, "", ""]).await.unwrap();
+    // It has the same directory of history, too.
+    let other = Stack::start(network.stack.settings().clone(), Some(Service::Handler), environment()).await.unwrap();
+    let base = format!("http://{}", other.handler_http_address().unwrap());
+    let mut listener = owner.listen(&network).await;
+    let (here, token) = (network.handler_http(), owner.token.to_header());
+    let url = format!("{here}/applications/{}/history/decode", owner.app_id);
+    let slow = json!({"write": true, "publish": true, "publish_per_s": 1});
+    let request = reqwest::Client::new().post(url).header("authorization", token).json(&slow);
+    let first = tokio::spawn(async move { request.send().await.unwrap().text().await.unwrap() });
+    next(&mut listener).await;
+    let (status, refusal) = decode_at(&base, &owner, json!({"write": true})).await;
+    assert_eq!(status, 409, "{refusal:?}");
+    assert!(refusal[0].to_string().contains("another handler runs a correction"), "{refusal:?}");
+    first.await.unwrap();
+    // Once it may, the other handler sees what the first one has recorded.
+    let corrected = async || match decode_at(&base, &owner, json!({"write": true})).await {
+        (409, _) => Value::Null,
+        (_, reports) => json!([&reports[0]["examined"], &reports[0]["equal"], &reports[0]["written"]]),
+    };
+    soon(json!([4, 3, null]), corrected).await;
+    // What corrects nothing moves nothing to files: everybody's new messages would go with it.
+    let before = files(&network, &owner);
+    owner.simulate("warm", &[5], 1).await.unwrap();
+    for base in [&here, &base] {
+        let status = async || decode_at(base, &owner, json!({"write": true})).await.0;
+        soon(200, status).await;
+    }
+    assert_eq!(files(&network, &owner), before);
+    other.stop().await;
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_queue_gets_no_corrections_and_loses_nothing_live() {
+    let network = Network::with(|settings| {
+        settings.output.delivery.allow_private_addresses = true;
+        settings.output.delivery.queue_messages_max = 4;
+    })
+    .await;
+    let owner = network.owner("full").await;
+    owner.add_device("cold").await;
+    owner.set_functions([WRONG, "", ""]).await.unwrap();
+    let mut receiver = Receiver::start().await;
+    receiver.stop().await;
+    let webhook = json!({"url": receiver.url(), "events": ["up"]});
+    assert_eq!(call(&network.handler_http(), &owner, "PUT", "/dead", webhook).await.0, 200);
+    for byte in 0..4 {
+        owner.simulate("cold", &[255, byte], 1).await.unwrap();
+    }
+    let mut listener = owner.listen(&network).await;
+    let functions = json!({"payload_format": "custom", "decoder": RIGHT});
+    let (_, reports) = decode(&network, &owner, json!({"functions": functions, "write": true, "publish": true})).await;
+    assert_eq!(reports.last(), Some(&json!({"done": true})), "{reports:?}");
+    let sum = |name: &str| reports.iter().filter_map(|report| report[name].as_u64()).sum::<u64>();
+    assert_eq!((sum("changed"), sum("written"), sum("refused"), sum("published")), (4, 4, 4, 0), "{reports:?}");
+    let reason = &reports[0]["receivers"]["webhook dead"]["reason"];
+    assert_eq!(reason, "its queue has room for live messages only", "{reports:?}");
+    for _ in 0..4 {
+        assert_eq!(next(&mut listener).await.1["payload_fields"]["celsius"], -1, "others get them");
+    }
+    receiver.start_again().await;
+    for byte in 0..4 {
+        let message = receiver.next().await.json();
+        let seen = (&message["payload_fields"]["list"][0]["raw"], &message["corrects"]);
+        assert_eq!(seen, (&json!(byte), &Value::Null), "all that were live");
+    }
+    network.stack.stop().await;
+}
