@@ -6,6 +6,7 @@ mod gateways;
 mod oauth_clients;
 mod pages;
 mod providers;
+mod sessions;
 mod users;
 
 use std::collections::BTreeSet;

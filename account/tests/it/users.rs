@@ -1,5 +1,8 @@
 //! All users over the API: who may list them, pages, search, and what one user has.
 
+pub(crate) mod mail;
+mod profile;
+
 use std::fs;
 
 use airlock_account::Settings;
@@ -8,7 +11,7 @@ use store::{Batch, Commit, Key, Tag};
 
 use crate::{
     audit::record_here,
-    authorize::{APP, code, of_app, redeem, session, with_app},
+    oauth::authorize::{APP, code, of_app, redeem, session, with_app},
     service::{Service, bearer},
 };
 

@@ -7,7 +7,7 @@ use reqwest::Url;
 
 use super::{Browser, Page};
 use crate::{
-    authorize::{CHALLENGE, VERIFIER, redeem, with_app},
+    oauth::authorize::{CHALLENGE, VERIFIER, redeem, with_app},
     service::{PASSWORD, Service, send},
 };
 

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Browser;
 use crate::{
-    authorize::with_app,
+    oauth::authorize::with_app,
     service::{Service, send},
 };
 

@@ -4,8 +4,8 @@ use airlock_account::Settings;
 
 use super::Browser;
 use crate::{
-    mail::{Sink, settings},
     service::{PASSWORD, Service},
+    users::mail::{Sink, settings},
 };
 
 const NEW: &str = "an even better password";

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    authorize::session,
+    oauth::authorize::session,
     service::{PASSWORD, Service, send},
 };
 
@@ -21,7 +21,7 @@ struct Process(Child);
 impl Process {
     fn start(redis_url: &str) -> (Self, String) {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "instances::serves_until_killed", "--ignored", "--nocapture"]);
+        command.args(["--exact", "processes::instances::serves_until_killed", "--ignored", "--nocapture"]);
         let mut child = command.env(REDIS_URL, redis_url).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let process = Self(child);

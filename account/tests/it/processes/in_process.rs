@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use types::{AccessKey, AppId, GatewayId, Kind, Kinded, Secret};
 
 use crate::{
-    audit::record_here,
-    claims::part,
+    oauth::claims::part,
+    processes::audit::record_here,
     service::{PASSWORD, Service},
 };
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::{
-    authorize::{code, of_app, session, with_app},
+    oauth::authorize::{code, of_app, session, with_app},
     service::Service,
 };
 

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use types::ServiceName;
 
 use crate::{
-    claims::part,
-    gateways::{GW, network, patch},
+    entities::gateways::{GW, network, patch},
+    oauth::claims::part,
     service::{Service, send},
 };
 

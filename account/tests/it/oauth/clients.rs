@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    authorize::{code, redeem, session},
+    oauth::authorize::{code, redeem, session},
     service::{Service, send},
 };
 

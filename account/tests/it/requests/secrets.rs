@@ -9,7 +9,7 @@ use server::{
 };
 
 use crate::{
-    authorize::{code, session},
+    oauth::authorize::{code, session},
     service::{PASSWORD, Service, send},
 };
 

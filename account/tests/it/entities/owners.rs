@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use store::{Batch, Commit, Key, Tag};
 use types::{ApplicationRight, Credential, Grant, ServiceName};
 
-use crate::{claims::part, service::Service};
+use crate::{oauth::claims::part, service::Service};
 
 const APP: &str = "/api/v2/applications/my-app";
 

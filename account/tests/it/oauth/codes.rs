@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::{
-    authorize::{APP, CHALLENGE, VERIFIER, authorize, changed, code, location, of_app, redeem, session, with_app},
+    oauth::authorize::{
+        APP, CHALLENGE, VERIFIER, authorize, changed, code, location, of_app, redeem, session, with_app,
+    },
     service::{PASSWORD, Service, TestResponse, bearer, send},
 };
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use types::{Secret, ServiceName};
 
 use crate::{
-    authorize::{APP, changed, code, of_app, redeem, session, with_app},
+    oauth::authorize::{APP, changed, code, of_app, redeem, session, with_app},
     service::{PASSWORD, Service, bearer, send},
 };
 

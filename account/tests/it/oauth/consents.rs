@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    authorize::{authorize, code, location, redeem, session},
+    oauth::authorize::{authorize, code, location, redeem, session},
     service::{Service, TestResponse, bearer, send},
 };
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use types::ServiceName;
 
-use crate::{claims::part, service::Service};
+use crate::{oauth::claims::part, service::Service};
 
 const PATH: &str = "/api/v2/components/handlers/my-handler";
 

@@ -1,0 +1,8 @@
+//! The service as a process: beside others, in crashes and races, and for its operator.
+
+mod audit;
+mod crash;
+mod in_process;
+mod instances;
+mod operator;
+mod races;
