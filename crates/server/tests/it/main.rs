@@ -3,28 +3,7 @@
 
 extern crate airlock_server as server;
 
-mod admission;
-mod audit;
-mod authenticator;
-mod component_token;
-mod connections;
-mod credentials;
-mod error_response;
-mod fake_account;
-mod flooding;
+mod auth;
 mod harness;
-mod health;
-mod identity;
-mod local_account;
-mod logs;
-mod outages;
-mod request_bodies;
-mod requests;
-mod self_signed;
-mod settings;
-mod shutdown;
-mod signer;
-mod store_mark;
-mod stored_bytes;
-mod tls;
-mod verifier;
+mod process;
+mod serve;

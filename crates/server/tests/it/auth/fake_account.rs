@@ -24,8 +24,8 @@ use tokio::sync::watch;
 use types::{AppId, Claims, Credential, Secret};
 
 use crate::{
+    auth::signer::{Signer, claims},
     harness::TestServer,
-    signer::{Signer, claims},
 };
 
 pub(crate) struct FakeAccount {

@@ -8,7 +8,7 @@ use server::auth::{AuthError, TokenError, Verifier};
 use testing::ManualClock;
 use types::{Claims, Clock, Kind, Kinded};
 
-use crate::signer::{Signer, claims, unsigned};
+use crate::auth::signer::{Signer, claims, unsigned};
 
 /// Verifies at a fixed time with the keys of `signer`.
 fn verify(signer: &Signer, token: &str) -> Result<Claims, TokenError> {

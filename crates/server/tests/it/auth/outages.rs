@@ -8,7 +8,7 @@ use server::auth::{AuthError, AuthSettings, Purpose, Unconfirmed};
 use testing::ManualClock;
 use types::{Credential, Kind, Kinded, Secret};
 
-use crate::{
+use crate::auth::{
     fake_account::{Fixture, app_id},
     signer::{Signer, claims},
 };

@@ -12,7 +12,7 @@ use server::auth::{AuthSettings, Authenticator, LocalAccount, Purpose, TrustedAc
 use testing::ManualClock;
 use types::{AccessKey, AppId, ApplicationRight, Claims, Credential, GatewayId, GatewayRight, Kind, Kinded, Secret};
 
-use crate::{
+use crate::auth::{
     fake_account::{Fixture, app_id},
     signer::claims,
 };

@@ -9,7 +9,7 @@ use server::{
 };
 use types::{ComponentId, Secret, Timestamp};
 
-use crate::signer::Signer;
+use crate::auth::signer::Signer;
 
 fn now() -> Timestamp {
     Timestamp::from_millis(1_800_000_000_000)

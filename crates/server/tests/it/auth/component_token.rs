@@ -12,7 +12,7 @@ use server::auth::{AuthError, AuthSettings, ComponentToken, Purpose, RenewError,
 use testing::ManualClock;
 use types::{Clock, Credential, Kind, Kinded, Secret};
 
-use crate::{
+use crate::auth::{
     fake_account::Fixture,
     signer::{Signer, claims},
 };

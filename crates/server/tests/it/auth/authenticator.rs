@@ -11,7 +11,7 @@ use serde_json::json;
 use server::auth::{AuthError, Purpose};
 use types::{ApplicationRight, Credential, GatewayRight, Kind, Kinded, Secret};
 
-use crate::{
+use crate::auth::{
     fake_account::{Fixture, app_id},
     signer::{Signer, claims},
 };
