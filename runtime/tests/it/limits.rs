@@ -1,5 +1,7 @@
 //! Every limit, obeyed and violated, and the failure that names it; `hostile` has more ways to violate them.
 
+mod of_output;
+
 use std::fs;
 use std::process::Command;
 
