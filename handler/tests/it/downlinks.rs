@@ -1,5 +1,7 @@
 //! Downlinks that applications publish: the queues of their devices, and the events that report the outcome.
 
+mod outgoing;
+
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
@@ -24,8 +26,7 @@ use store::{Batch, Commit, Key, Store, StoreClock, Tag};
 use testing::{FailingStore, ManualClock};
 
 use crate::{
-    harness::{APPS, Harness, router, sealer},
-    mqtt_client::MqttClient,
+    harness::{APPS, Harness, mqtt_client::MqttClient, router, sealer},
     records::{device, id, pool},
 };
 

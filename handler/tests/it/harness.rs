@@ -1,5 +1,8 @@
 //! A running broker that admits every client, an output connected to it, and the parts that other tests need.
 
+pub(crate) mod mqtt_client;
+pub(crate) mod recording_output;
+
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;

@@ -3,16 +3,12 @@
 
 extern crate airlock_handler as handler;
 
-mod candidates;
 mod downlinks;
 mod eui_claims;
 mod harness;
 mod moves;
-mod mqtt_client;
 mod network_reports;
-mod outgoing;
 mod output;
-mod recording_output;
 mod records;
 mod runs;
 mod sealing;

@@ -19,8 +19,7 @@ use testing::ManualClock;
 use types::{AppEui, DevAddr, DeviceIds, Kind, Kinded, NetworkDevice, NetworkEvent, NetworkJoin, NetworkUplink};
 
 use crate::{
-    harness::sealer,
-    recording_output::RecordingOutput,
+    harness::{recording_output::RecordingOutput, sealer},
     records::{device, id, pool},
 };
 

@@ -14,10 +14,7 @@ use store::{Embedded, Key, Store, Tag};
 use testing::ManualClock;
 use types::{Activation, DevEui, DeviceEvent, DownlinkEvent, ErrorEvent, Random, SilentEvent, Timestamp};
 
-use crate::{
-    harness::{Harness, message, uplink},
-    mqtt_client::MqttClient,
-};
+use crate::harness::{Harness, message, mqtt_client::MqttClient, uplink};
 
 async fn subscriber(harness: &Harness) -> MqttClient {
     subscribe(harness, "#").await

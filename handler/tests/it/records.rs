@@ -20,7 +20,7 @@ use testing::{FailingStore, ManualClock, RecordingStore};
 use tokio::sync::oneshot;
 use types::{AppId, DevEui, Kind, Kinded, Timestamp};
 
-use crate::{harness::sealer, recording_output::RecordingOutput};
+use crate::harness::{recording_output::RecordingOutput, sealer};
 
 /// Cayenne LPP for a temperature of 27.2 on channel 3.
 const PAYLOAD: [u8; 4] = [0x03, 0x67, 0x01, 0x10];

@@ -16,8 +16,7 @@ use testing::ManualClock;
 use types::{Clock, Timestamp};
 
 use crate::{
-    harness::sealer,
-    recording_output::RecordingOutput,
+    harness::{recording_output::RecordingOutput, sealer},
     records::{device, id, pool},
 };
 

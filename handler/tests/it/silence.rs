@@ -24,8 +24,7 @@ use tokio_util::sync::CancellationToken;
 use types::{AppId, Clock, DevId, SILENT_AFTER, SilentEvent};
 
 use crate::{
-    harness::sealer,
-    recording_output::RecordingOutput,
+    harness::{recording_output::RecordingOutput, sealer},
     records::{device, id, pool},
 };
 

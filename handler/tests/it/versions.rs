@@ -1,5 +1,7 @@
 //! The versions of an application's functions in the store, and loaded for dry runs.
 
+mod candidates;
+
 use std::{num::NonZeroUsize, ops::Range, sync::Arc};
 
 use futures::FutureExt;

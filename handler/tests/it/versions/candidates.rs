@@ -20,8 +20,7 @@ use testing::{ManualClock, RecordingStore};
 use types::{Kind, Kinded, Timestamp};
 
 use crate::{
-    harness::sealer,
-    recording_output::RecordingOutput,
+    harness::{recording_output::RecordingOutput, sealer},
     records::{application, device, id, pool},
 };
 

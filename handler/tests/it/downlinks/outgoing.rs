@@ -32,8 +32,7 @@ use types::{
 };
 
 use crate::{
-    harness::sealer,
-    recording_output::RecordingOutput,
+    harness::{recording_output::RecordingOutput, sealer},
     records::{device, id, pool},
 };
 
