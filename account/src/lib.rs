@@ -21,7 +21,7 @@ pub use entity::{
     gateway::routers::RouterSettings,
 };
 pub use error::{Error, Result};
-pub use oauth::{OAuthErrorCode, client_settings::ClientSettings};
+pub use oauth::{OAuthErrorCode, client::settings::ClientSettings};
 pub use provider::{
     error::ProviderError,
     settings::{ProviderName, ProviderSettings},

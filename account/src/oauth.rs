@@ -2,9 +2,6 @@
 
 mod authorize;
 pub(crate) mod client;
-pub(crate) mod client_rules;
-pub(crate) mod client_settings;
-mod client_update;
 mod code;
 mod consent;
 pub(crate) mod error_code;
@@ -12,7 +9,6 @@ mod metadata;
 mod pkce;
 mod redirect;
 mod refresh;
-mod registered_clients;
 
 use std::net::IpAddr;
 

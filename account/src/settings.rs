@@ -9,7 +9,7 @@ use types::{ClientId, UserId};
 use crate::{
     Error, Result,
     entity::{application::eui::EuiBlock, gateway::routers::RouterSettings},
-    oauth::client_settings::ClientSettings,
+    oauth::client::settings::ClientSettings,
     provider::settings::{ProviderName, ProviderSettings},
     public_url::PublicUrl,
     user::{mail::MailSettings, rate_limit::RateLimits},

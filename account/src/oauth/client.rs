@@ -1,5 +1,10 @@
 //! OAuth clients.
 
+mod registered;
+pub(crate) mod rules;
+pub(crate) mod settings;
+mod update;
+
 use std::{fmt::Display, net::IpAddr, str::FromStr};
 
 use percent_encoding::percent_decode_str;
@@ -7,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{ClientId, Scope, Secret, UserId};
 
-use super::{Basic, client_settings::ClientSettings, error_code::OAuthErrorCode, parse_scope};
+use self::settings::ClientSettings;
+use super::{Basic, error_code::OAuthErrorCode, parse_scope};
 use crate::{
     Account, Error, Result,
     documents::id_index::IdIndex,

@@ -7,9 +7,9 @@ use types::{ClientId, Scope, Secret};
 use crate::{
     Account, Error, Result,
     documents::{Stored, id_index::IdIndex},
-    oauth::{
-        client::{Client, ClientStatus, GrantType, aad, client_key},
-        client_rules::{check_description, check_own_uri, check_scope},
+    oauth::client::{
+        Client, ClientStatus, GrantType, aad, client_key,
+        rules::{check_description, check_own_uri, check_scope},
     },
 };
 

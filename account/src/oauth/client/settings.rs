@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{ClientId, Scope, Secret};
 
-use super::client_rules::{check_own_uri, check_scope};
+use super::rules::{check_own_uri, check_scope};
 use crate::{Error, Result};
 
 /// An OAuth client to create on the first start.

@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use store::{Key, Tag};
 use types::{ClientId, Secret, UserId};
 
-use super::client::{Client, ClientStatus, GrantType, aad, client_key};
+use super::{Client, ClientStatus, GrantType, aad, client_key};
 use crate::{
     Account, Error, Result,
     documents::{Stored, id_index::IdIndex, retried},

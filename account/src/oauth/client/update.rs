@@ -8,8 +8,8 @@ use api::rest::account::{self as body, ClientUpdate};
 use types::UserId;
 
 use super::{
-    client::{Client, ClientStatus, GrantType},
-    client_rules::{check_description, check_scope, check_uri},
+    Client, ClientStatus, GrantType,
+    rules::{check_description, check_scope, check_uri},
 };
 use crate::{Error, Result};
 
