@@ -2,17 +2,11 @@
 //!
 //! Routes that v2 clients call without the prefix are at the root, too.
 
-mod access_keys;
-mod applications;
 mod authorize;
 mod clients;
-mod collaborators;
-mod components;
 mod description;
 mod entities;
-mod euis;
 mod frequency_plans;
-mod gateways;
 mod sessions;
 mod tokens;
 mod users;

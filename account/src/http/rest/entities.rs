@@ -1,5 +1,12 @@
 //! The routes of applications, gateways and components, which are also served without `/api/v2`.
 
+mod access_keys;
+mod applications;
+mod collaborators;
+mod components;
+mod euis;
+pub(super) mod gateways;
+
 use aide::axum::{
     ApiRouter,
     routing::{get_with, post_with, put_with},
@@ -12,7 +19,7 @@ use server::{
 };
 use types::Kind;
 
-use super::{access_keys, applications, collaborators, components, euis, gateways, tokens};
+use super::tokens;
 use crate::{
     Account,
     entity::{application::Application, component::Component, gateway::Gateway},

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use server::json::Json;
 
-use super::gateways::firmware;
+use super::entities::gateways::firmware;
 use crate::{
     Account,
     http::{base_url::Address, error::HttpError, path::IdPath},

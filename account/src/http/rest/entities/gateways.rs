@@ -1,6 +1,6 @@
 //! `/gateways`: gateways, for collaborators, for themselves and for the public.
 
-pub(super) mod firmware;
+pub(in crate::http::rest) mod firmware;
 
 use api::rest::account::{Gateway as Body, GatewayUpdate, NewGateway, Owner, TokenResponse};
 use axum::{extract::State, http::HeaderMap};
@@ -9,7 +9,6 @@ use serde::Serialize;
 use server::usage::Usage;
 use types::{GatewayId, GatewayRight, Scope};
 
-use super::frequency_plans;
 use crate::{
     Account, Error,
     entity::{
@@ -26,6 +25,7 @@ use crate::{
         openapi::responses::{Changed, Created, NoStore, Page},
         paging::{PageQuery, next_link},
         path::EntityPath,
+        rest::frequency_plans,
     },
     metrics,
     token::lifetime::MACHINE_SECONDS,
