@@ -1,8 +1,11 @@
 //! The rules for devices that the types of their parts do not express.
 
+pub(crate) mod location;
+pub(crate) mod silence;
+
 use std::collections::BTreeMap;
 
-use crate::{
+use self::{
     location::{ALTITUDES, LATITUDES, LONGITUDES},
     silence::{SILENT_AFTER, SilentAfter},
 };

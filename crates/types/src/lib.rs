@@ -6,11 +6,9 @@ mod change;
 mod device;
 mod id;
 mod kind;
-mod location;
 mod message;
 mod random;
 mod service;
-mod silence;
 mod text;
 mod time;
 
@@ -23,10 +21,13 @@ pub use bytes::{
     PrefixError,
 };
 pub use change::Change;
-pub use device::{ADDRESS_USAGES, ATTRIBUTE_BYTES_MAX, ATTRIBUTES_BUILT_IN, ATTRIBUTES_MAX, BrokenRule, DeviceParts};
+pub use device::{
+    ADDRESS_USAGES, ATTRIBUTE_BYTES_MAX, ATTRIBUTES_BUILT_IN, ATTRIBUTES_MAX, BrokenRule, DeviceParts,
+    location::{ALTITUDES, LATITUDES, LONGITUDES},
+    silence::{InvalidSilentAfter, SILENT_AFTER, SilentAfter},
+};
 pub use id::{AppId, ClientId, ComponentId, DevId, GatewayId, IdError, UserId, Username, WebhookId};
 pub use kind::{Kind, Kinded, RateLimitExceeded};
-pub use location::{ALTITUDES, LATITUDES, LONGITUDES};
 pub use message::{
     Activation, DeviceEvent, DeviceIds, Downlink, DownlinkConfig, DownlinkEvent, DownlinkOutcome, DownlinkReport,
     DownlinkSentEvent, ErrorEvent, GatewayMetadata, Metadata, NetworkDevice, NetworkDownlink, NetworkEvent,
@@ -36,6 +37,5 @@ pub use random::Random;
 #[doc(hidden)]
 pub use serde;
 pub use service::{ServiceName, UnknownService};
-pub use silence::{InvalidSilentAfter, SILENT_AFTER, SilentAfter};
 pub use text::{HexBytes, HexBytesError, decode_base64, is_line};
 pub use time::{Clock, InvalidTimestamp, Timestamp};
