@@ -7,15 +7,12 @@ mod activity;
 mod admission;
 mod client_stream;
 mod connection;
-mod control_frames;
-mod grpc_timeout;
 mod listeners;
 mod metrics;
 mod middleware;
 mod open_connections;
 mod response_body;
 mod run_to_end;
-mod unread_body;
 
 use std::sync::Arc;
 

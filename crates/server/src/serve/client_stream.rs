@@ -1,5 +1,7 @@
 //! The stream of a client, which is cut if it shows no protocol, floods, or does not read.
 
+mod control_frames;
+
 use std::{
     io,
     pin::Pin,
@@ -12,7 +14,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use super::control_frames::ControlFrames;
+use self::control_frames::ControlFrames;
 
 /// The first bytes of every HTTP/2 client.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -1,5 +1,8 @@
 //! Middleware around every request: an id, limits, a log line, metrics, and a response even after a panic.
 
+mod grpc_timeout;
+mod unread_body;
+
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use axum::{
@@ -17,11 +20,11 @@ use tonic::{Code, Status};
 use tracing::Instrument;
 use types::{Kind, Kinded, Random};
 
+use self::unread_body::UnreadBodies;
 use super::{
     HttpService, IsStream, NeedsCredential, Server,
     admission::{AdmissionControl, RETRY_AFTER_S, Refusal},
-    grpc_timeout, metrics,
-    unread_body::UnreadBodies,
+    metrics,
 };
 use crate::{
     auth::{AuthError, credential_header},
