@@ -2,7 +2,6 @@
 
 mod applications;
 mod candidate;
-mod comparison;
 mod deletion;
 pub(crate) mod eui_holder;
 pub(crate) mod euis;

@@ -5,6 +5,7 @@
 //! changes them together with the application, so a process that is killed leaves either everything or nothing of a
 //! change.
 
+mod comparison;
 mod past_limits;
 
 use std::{future::pending, panic::resume_unwind};
@@ -15,7 +16,6 @@ use types::AppId;
 
 use super::{
     applications::{Applications, SET_ATTEMPTS_MAX},
-    comparison,
     model::{Application, ApplicationSummary},
     record, store_keys,
     version::{FunctionsVersion, ListedVersion, StoredVersion, VersionBounds, VersionLabel, VersionOrigin, VersionUse},

@@ -4,7 +4,7 @@ use std::{fmt::Write, time::Duration};
 
 use similar::TextDiff;
 
-use super::version::StoredVersion;
+use crate::registry::application::StoredVersion;
 
 /// Lines longer than this are compared in pieces, in bytes: minified functions are one line.
 const LINE_BYTES_MAX: usize = 240;
