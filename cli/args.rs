@@ -27,10 +27,10 @@ use crate::{
         user::args::User,
         webhooks::args::Webhooks,
     },
-    completion,
     output::OutputOptions,
     serve::Serve,
     settings::GlobalOptions,
+    values::completion,
     version,
 };
 

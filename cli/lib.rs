@@ -4,26 +4,17 @@
 //! integration tests and the benchmarks.
 
 mod args;
-mod codec_service;
 mod commands;
-mod completion;
-mod dialect;
 mod exit;
 mod html;
-mod json_object;
-mod location;
 mod network;
 mod output;
 mod playground_page;
-mod pool;
-mod profile;
-mod script;
 pub mod serve;
-mod session;
+mod services;
 pub mod settings;
-mod shadow_report;
-mod telemetry;
 mod terminal;
+mod values;
 mod version;
 
 use std::{io::Write, process::ExitCode, sync::Arc};

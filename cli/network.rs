@@ -1,5 +1,7 @@
 //! Access to the services, at the addresses in the settings and with the credentials of the login.
 
+pub(crate) mod session;
+
 use std::{fs, path::PathBuf, sync::Arc};
 
 use anyhow::{Context, bail};
@@ -7,10 +9,10 @@ use api::{discovery::Announcement, rest::account::Application};
 use client::{Trust, account::AccountClient, discovery::DiscoveryClient, handler::HandlerClient};
 use types::{AccessKey, AppEui, AppId, ApplicationRight, Clock, Credential, Kind, Kinded, Random, Scope, ServiceName};
 
+use self::session::{Login, SessionFiles};
 use crate::{
     exit::{CommandError, NotLoggedIn},
     output::{Output, OutputOptions},
-    session::{Login, SessionFiles},
     settings::{ClientSettings, Settings},
 };
 

@@ -29,8 +29,8 @@ use self::operator::accept_older_store;
 pub(crate) use self::operator::{open_account, open_devices, open_running_account, serves_accounts};
 pub use self::stack::Stack;
 use crate::{
+    services::telemetry::Process,
     settings::{GlobalOptions, Settings},
-    telemetry::Process,
     terminal::say,
     version,
 };

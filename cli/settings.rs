@@ -3,6 +3,7 @@
 mod check;
 mod follow;
 mod networks;
+pub(crate) mod profile;
 
 use std::{
     env,
@@ -22,7 +23,8 @@ use server::{auth::AuthSettings, ledger::BudgetSettings, serve, settings::Layers
 use types::{AccessKey, AppId, ComponentId};
 
 pub use self::networks::{ApplicationSettings, BridgeSettings, NetworkSettings};
-use crate::{output::Output, profile::ProfileName, terminal::say};
+use self::profile::ProfileName;
+use crate::{output::Output, terminal::say};
 
 /// Options that every command takes; each is also a setting.
 #[derive(Clone, Debug, Default, Args)]

@@ -30,14 +30,15 @@ use workbench::differences;
 use self::sample::{CONVERTER, DECODER, DEVICES, Reading, Sensors, VALIDATOR};
 use super::subscribe;
 use crate::{
-    network::Network,
+    network::{Network, session::Client},
     output::OutputOptions,
-    profile::{ProfileName, TemporaryProfile},
-    script,
     serve::{Environment, Stack},
-    session::Client,
-    settings::Settings,
+    settings::{
+        Settings,
+        profile::{ProfileName, TemporaryProfile},
+    },
     terminal::say,
+    values::script,
 };
 
 /// Maximum time for an uplink to arrive.

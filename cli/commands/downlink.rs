@@ -7,12 +7,11 @@ use client::{HexBytes, HexBytesError};
 use types::{AppId, ApplicationRight, DevId};
 
 use crate::{
-    completion,
     exit::CommandError,
-    json_object::JsonObject,
     network::Network,
     output::{OutputOptions, Record},
     terminal::sanitize,
+    values::{completion, json_object::JsonObject},
 };
 
 #[derive(Debug, Args)]

@@ -10,10 +10,10 @@ use types::{Credential, GatewayId, Kind, Kinded, Scope};
 use self::args::{GatewayCollaborators, Gateways};
 use super::{collaborators_table, join_rights};
 use crate::{
-    location::Location,
     network::Network,
     output::{Cell, Record, Table},
     terminal::{Confirmation, confirm},
+    values::location::Location,
 };
 
 pub(crate) async fn run(command: Gateways, network: &Network) -> anyhow::Result<()> {

@@ -38,7 +38,11 @@ use self::{
     report::{ReportFile, Subject},
 };
 use super::subscribe;
-use crate::{completion, network::Network, output::OutputOptions, script};
+use crate::{
+    network::Network,
+    output::OutputOptions,
+    values::{completion, script},
+};
 
 /// Maximum number of devices that are registered, or deleted, at the same time.
 const CALLS_MAX: usize = 8;

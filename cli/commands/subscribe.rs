@@ -10,10 +10,10 @@ use serde_json::{Value, json, to_value};
 use types::{AppId, ApplicationRight, Credential, DownlinkEvent, Uplink};
 
 use crate::{
-    completion,
     network::Network,
     output::{Output, OutputOptions},
     terminal::{sanitize, say},
+    values::completion,
 };
 
 #[derive(Debug, Args)]

@@ -13,9 +13,8 @@ use types::Username;
 use self::args::{LoginBy, User};
 use crate::{
     exit::CommandError,
-    network::Network,
+    network::{Network, session::Login},
     output::Record,
-    session::Login,
     terminal::{PasswordSource, ask_new_password},
 };
 

@@ -22,8 +22,8 @@ use types::{Clock, Secret};
 use super::{data_dir::DataDir, local_address::from_here};
 use crate::{
     network, playground_page,
+    services::telemetry::{self, Process},
     settings::Settings,
-    telemetry::{self, Process},
     terminal::say,
 };
 

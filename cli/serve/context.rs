@@ -53,7 +53,10 @@ use super::{
     data_dir::{DataDir, operator_socket::OperatorSocket, usage_socket},
     local_address::from_here,
 };
-use crate::{codec_service, settings::Settings, telemetry::Process};
+use crate::{
+    services::{codec_service, telemetry::Process},
+    settings::Settings,
+};
 
 /// Ends when the store fails for good.
 pub(super) type StoreFailure = Shared<BoxFuture<'static, Arc<store::Error>>>;

@@ -43,7 +43,7 @@ use super::{
     context::Context,
     networks::{Networks, Shadow, Trials, WatchedNetwork},
 };
-use crate::{pool, version};
+use crate::{services::pool, version};
 
 pub(super) struct HandlerService {
     serving: ServerHandle,

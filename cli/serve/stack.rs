@@ -25,7 +25,7 @@ use super::{
     data_dir::operator_socket::OperatorSocket,
     handler_service::HandlerService,
 };
-use crate::{settings::Settings, telemetry::Process};
+use crate::{services::telemetry::Process, settings::Settings};
 
 /// Maximum time that abandoned requests may keep the store open when everything else has stopped. A question about a
 /// credential may take five seconds.

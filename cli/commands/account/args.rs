@@ -4,8 +4,8 @@ use clap::{Args as ClapArgs, Subcommand};
 use types::{ClientId, ComponentId, Scope, ServiceName, Username};
 
 use crate::{
-    completion,
     terminal::{Confirmation, PasswordSource},
+    values::completion,
 };
 
 #[derive(Debug, Subcommand)]

@@ -7,7 +7,10 @@ use client::HexBytes;
 use types::{AppEui, AppId, ApplicationRight, Username};
 
 use super::{euis::Euis, keys::Keys, percent::Percent, silence};
-use crate::{completion, json_object::JsonObject, terminal::Confirmation};
+use crate::{
+    terminal::Confirmation,
+    values::{completion, json_object::JsonObject},
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Applications {

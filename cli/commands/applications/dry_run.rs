@@ -6,9 +6,9 @@ use client::{HexBytes, handler::HandlerClient};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    json_object::JsonObject,
     output::{Cell, Output, Record},
     terminal::{ask, can_ask, has_typed_ahead, sanitize, say},
+    values::json_object::JsonObject,
 };
 
 const FAILED: &str = "the test failed, so nothing was changed";

@@ -4,9 +4,8 @@ use clap::Subcommand;
 use types::{AppEui, AppId};
 
 use crate::{
-    network::Network,
+    network::{Network, session::Selection},
     output::{Cell, Table},
-    session::Selection,
     terminal::{Confirmation, confirm},
 };
 

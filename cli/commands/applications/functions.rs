@@ -20,11 +20,10 @@ use super::{
 use crate::{
     commands::history,
     exit::CommandError,
-    json_object::JsonObject,
     network::Network,
     output::Record,
-    script,
     terminal::{can_ask, lines, sanitize, say},
+    values::{json_object::JsonObject, script},
 };
 
 /// Prints the functions, of a version or those that are live, as one script, or as a record for programs.

@@ -6,8 +6,7 @@ use types::{AppEui, AppId};
 
 use crate::{
     exit::CommandError,
-    network::Network,
-    session::Selection,
+    network::{Network, session::Selection},
     terminal::{ask, sanitize, warn},
 };
 

@@ -3,7 +3,7 @@
 use chirpstack::ChirpStackSettings;
 use things_stack::ThingsStackSettings;
 
-use crate::telemetry::Process;
+use crate::services::telemetry::Process;
 
 /// The network to decode for, with its settings.
 pub(super) enum Network {

@@ -18,7 +18,12 @@ use super::{
     network::Network,
     shadow::{self, Reporting},
 };
-use crate::{pool, settings::Settings, telemetry as own_telemetry, terminal::say, version};
+use crate::{
+    services::{pool, telemetry as own_telemetry},
+    settings::Settings,
+    terminal::say,
+    version,
+};
 
 /// A running bridge.
 struct Bridge {

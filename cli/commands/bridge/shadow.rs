@@ -20,7 +20,11 @@ use tokio::{
 use types::Clock;
 
 use super::network::Network;
-use crate::{settings::Settings, shadow_report::Report, telemetry, terminal::say};
+use crate::{
+    services::{shadow_report::Report, telemetry},
+    settings::Settings,
+    terminal::say,
+};
 
 /// Interval at which changed counts are printed.
 const PRINT_INTERVAL: Duration = Duration::from_secs(5);

@@ -16,7 +16,7 @@ use workbench::differences;
 use self::devices::{DEVICES, Reading};
 use super::own_name;
 use crate::{
-    pool,
+    services::pool,
     settings::Settings,
     terminal::{sanitize, say},
 };

@@ -4,7 +4,10 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use types::{AppEui, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
 
 use super::{export::Export, import::Import, moves::MoveDevices, simulate::Simulate};
-use crate::{completion, location::Location, terminal::Confirmation};
+use crate::{
+    terminal::Confirmation,
+    values::{completion, location::Location},
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Devices {

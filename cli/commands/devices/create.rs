@@ -7,7 +7,7 @@ use device_file::new_device;
 use types::{AccessKey, AppEui, AppId, AppKey, ApplicationRight, Credential, DevEui, DevId, Kind, Kinded};
 
 use super::args::{Register, RegisterCommand};
-use crate::{location::Location, network::Network, output::Record};
+use crate::{network::Network, output::Record, values::location::Location};
 
 /// The name of the access key with which the handler registers devices that join.
 const ACCESS_KEY_NAME: &str = "register-on-join";

@@ -14,11 +14,11 @@ use types::{AppId, DevId, Kind, Kinded};
 
 use super::all;
 use crate::{
-    completion,
     exit::CommandError,
     network::Network,
     output::Table,
     terminal::{Confirmation, confirm},
+    values::completion,
 };
 
 /// Maximum number of devices that are moved at the same time.

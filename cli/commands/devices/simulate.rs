@@ -12,9 +12,9 @@ use types::{AppId, DevId};
 
 use crate::{
     commands::applications::dry_run::{print_logs, print_uplink},
-    completion,
     network::Network,
     terminal::lines,
+    values::completion,
 };
 
 /// The uplink, or a file of uplinks.

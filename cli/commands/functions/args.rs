@@ -14,7 +14,7 @@ use super::{
     serve::Serve,
     values::{base64, percent, time},
 };
-use crate::{dialect::DialectName, json_object::JsonObject};
+use crate::values::{dialect::DialectName, json_object::JsonObject};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Functions {

@@ -14,8 +14,8 @@ use super::{
     values::{port, time},
 };
 use crate::{
-    dialect::DialectName,
     terminal::{json_lines, say, warn},
+    values::dialect::DialectName,
 };
 
 #[derive(Debug, Args)]

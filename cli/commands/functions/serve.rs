@@ -13,9 +13,11 @@ use server::{
 use workbench::counted;
 
 use crate::{
-    codec_service::{self, Environment},
+    services::{
+        codec_service::{self, Environment},
+        telemetry::{self as own_telemetry, Process},
+    },
     settings::Settings,
-    telemetry::{self as own_telemetry, Process},
     terminal::say,
     version,
 };

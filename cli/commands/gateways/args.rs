@@ -3,7 +3,10 @@
 use clap::{Args as ClapArgs, Subcommand};
 use types::{ComponentId, GatewayId, GatewayRight, Username};
 
-use crate::{completion, location::Location, terminal::Confirmation};
+use crate::{
+    terminal::Confirmation,
+    values::{completion, location::Location},
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Gateways {

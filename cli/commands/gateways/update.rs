@@ -39,6 +39,6 @@ pub(super) fn update(change: GatewayChange) -> anyhow::Result<GatewayUpdate> {
 }
 
 /// The location as the account service's API has it.
-pub(super) fn antenna_location(location: crate::location::Location) -> Location {
+pub(super) fn antenna_location(location: crate::values::location::Location) -> Location {
     Location { latitude: Some(location.latitude), longitude: Some(location.longitude), altitude: location.altitude }
 }

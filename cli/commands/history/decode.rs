@@ -19,7 +19,7 @@ use super::{
 use crate::{
     commands::applications::{args::FunctionOrFormat, functions::set_function},
     network::Network,
-    script,
+    values::script,
 };
 
 pub(super) async fn run(network: &Network, app_id: &AppId, decode: Decode) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use replay::{Encoding, Filter, Role, Table};
 use types::Timestamp;
 
-use crate::{commands::history::args::Moment, dialect::DialectName};
+use crate::{commands::history::args::Moment, values::dialect::DialectName};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayCommand {

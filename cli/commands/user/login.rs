@@ -17,8 +17,10 @@ use types::{Credential, Kind, Kinded, Secret, Username};
 use super::{args::LoginBy, loopback::Loopback};
 use crate::{
     exit::CommandError,
-    network::Network,
-    session::{Client, Login, PendingLogin},
+    network::{
+        Network,
+        session::{Client, Login, PendingLogin},
+    },
     terminal::{PasswordSource, ask, ask_password, can_ask, sanitize, say},
 };
 

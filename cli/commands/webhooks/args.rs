@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand};
 use types::{Secret, WebhookId};
 
-use crate::{completion, terminal::Confirmation};
+use crate::{terminal::Confirmation, values::completion};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Webhooks {

@@ -17,7 +17,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::watched::NetworkDescription;
-use crate::{exit::chain, serve::context::Context, settings::NetworkSettings, shadow_report::Report};
+use crate::{exit::chain, serve::context::Context, services::shadow_report::Report, settings::NetworkSettings};
 
 /// The pause before a network is tried again whose API cannot be used.
 const RETRY: Duration = Duration::from_secs(10);

@@ -9,7 +9,7 @@ use types::Timestamp;
 
 use crate::{
     serve::networks::{Shadow, WatchedNetwork, WatchedRoute},
-    shadow_report::Codec,
+    services::shadow_report::Codec,
 };
 
 /// Maximum number of codecs of a shadow.

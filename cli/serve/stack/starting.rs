@@ -17,7 +17,7 @@ use crate::{
         local_address::from_here,
         own_status::OwnStatus,
     },
-    telemetry::Process,
+    services::telemetry::Process,
 };
 
 /// The services that run so far.

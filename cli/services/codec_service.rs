@@ -9,7 +9,7 @@ use server::{
 };
 use types::{Clock, Random};
 
-use crate::{pool, settings::Settings};
+use crate::{services::pool, settings::Settings};
 
 /// Resources that the codec service takes from its process.
 pub(crate) struct Environment<'a> {
