@@ -1,6 +1,5 @@
 //! Webhooks whose receivers are away, slow or hostile: what they may use, and what they get in the end.
 
-mod full_store;
 mod receiver;
 
 use std::{
@@ -19,11 +18,11 @@ use server::{
     ledger::{BudgetSettings, Ledger, OwnerSource, Owners},
     system::SystemClock,
 };
-use store::{Batch, Embedded, Key, Store, Tag};
-use testing::ManualClock;
+use store::{Batch, Embedded, Key, Store, StoreClock, Tag};
+use testing::{FailingStore, ManualClock};
 use types::{AppId, Clock, UserId};
 
-use self::{full_store::FullStore, receiver::Receiver};
+use self::receiver::Receiver;
 use crate::harness::{WAIT_MAX, app_id, environment, publish, publish_numbers, store};
 
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -152,15 +151,15 @@ async fn what_an_older_version_has_stored_is_delivered() {
 
 #[tokio::test]
 async fn a_full_store_drops_the_oldest_and_the_receiver_is_told() {
-    let full = Arc::new(FullStore::new());
+    let full = Arc::new(FailingStore::new(StoreClock::new(|| SystemClock.now().as_unix_ms())));
     let (store, receiver): (Arc<dyn Store>, _) = (full.clone(), Receiver::start().await);
     let outputs = start(&store, &settings());
     set(&outputs, &app_id("my-app"), "hook", &receiver.url()).await;
     receiver.stop().await;
     publish_numbers(&outputs, &app_id("my-app"), "dev-1", 0..3).await;
-    full.refuse(true);
+    full.set_full(true);
     publish_numbers(&outputs, &app_id("my-app"), "dev-1", 3..5).await;
-    full.refuse(false);
+    full.set_full(false);
     receiver.start_again().await;
     until("the rest arrives", async || stored(&store, "queue/").await.0 == 0).await;
     // It is told before the next message.

@@ -1,27 +1,34 @@
-//! A store that stops writing, as if its process had been killed.
+//! A store that stops writing, as if its process had been killed or its budget were used up.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use store::{
     Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock, Tag, TakenTokens, UsageCursor, UsagePage,
 };
 
-/// A store in memory that can be told to fail every commit after the next few.
+/// A store in memory that can be told to fail every commit after the next few, or those that store more.
 pub struct FailingStore {
     store: Embedded,
     commits_left: AtomicI64,
+    is_full: AtomicBool,
 }
 
 impl FailingStore {
     /// A store that does not fail yet.
     pub fn new(clock: StoreClock) -> Self {
-        Self { store: Embedded::in_memory(clock).unwrap(), commits_left: AtomicI64::new(i64::MAX) }
+        let store = Embedded::in_memory(clock).unwrap();
+        Self { store, commits_left: AtomicI64::new(i64::MAX), is_full: AtomicBool::new(false) }
     }
 
     /// Fails every commit after the next `commits`.
     pub fn fail_after(&self, commits: i64) {
         self.commits_left.store(commits, Ordering::Relaxed);
+    }
+
+    /// From now on refuses batches that store more, or none.
+    pub fn set_full(&self, is_full: bool) {
+        self.is_full.store(is_full, Ordering::SeqCst);
     }
 
     /// Lets commits succeed again.
@@ -45,6 +52,9 @@ impl Store for FailingStore {
     }
 
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
+        if batch.is_growing() && self.is_full.load(Ordering::SeqCst) {
+            return Err(Error::Full { reason: "the budget of stored bytes is used up".to_owned() });
+        }
         if self.commits_left.fetch_sub(1, Ordering::Relaxed) > 0 {
             self.store.commit(batch).await
         } else {
