@@ -1,8 +1,8 @@
 //! ChirpStack's API: wrong settings, changes, and a start without it.
 
 use api::chirpstack::CodecRuntime;
-use serde_json::json;
-use testing::{Proxy, soon};
+use serde_json::{Value, json};
+use testing::{MqttClient, Proxy, soon};
 
 use crate::harness::{Network, next_log_and_up, next_up, send};
 
@@ -10,6 +10,41 @@ const DEVICE: &str = "a300000000000000";
 
 fn script(version: u32) -> String {
     format!("function decodeUplink(input) {{ return {{data: {{version: {version}, variables: input.variables}}}} }}")
+}
+
+/// Sends uplinks of a device that was heard before until one of them comes with the expected object.
+async fn until_object(
+    (chirpstack, application): (&mut MqttClient, &mut MqttClient),
+    dev_eui: &str,
+    is_expected: impl Fn(&Value) -> bool,
+) {
+    let mut counter = 1;
+    let changed = async {
+        loop {
+            counter += 1;
+            send(chirpstack, dev_eui, counter, "AQ==").await;
+            if is_expected(&next_up(application).await["object"]) {
+                return;
+            }
+        }
+    };
+    soon("the change", changed).await;
+}
+
+/// Sends uplinks of a device that was heard before until something is reported about it.
+async fn until_log((chirpstack, application): (&mut MqttClient, &mut MqttClient), dev_eui: &str) -> Value {
+    let mut counter = 1;
+    let reported = async {
+        loop {
+            counter += 1;
+            send(chirpstack, dev_eui, counter, "AQ==").await;
+            let message = application.next().await;
+            if message.kind() == "event/log" {
+                return message.json();
+            }
+        }
+    };
+    soon("the report", reported).await
 }
 
 #[tokio::test]
@@ -60,17 +95,7 @@ async fn changes_are_followed() {
     network.device(DEVICE, &script(2));
     network.api.set_device(DEVICE, DEVICE, &[("k", "v")]);
     let expected = json!({"version": 2, "variables": {"k": "v"}});
-    let mut counter = 0;
-    let changed = async {
-        loop {
-            counter += 1;
-            send(&mut chirpstack, DEVICE, counter, "AQ==").await;
-            if next_up(&mut application).await["object"] == expected {
-                return;
-            }
-        }
-    };
-    soon("the change", changed).await;
+    until_object((&mut chirpstack, &mut application), DEVICE, |object| *object == expected).await;
 }
 
 #[tokio::test]
@@ -82,18 +107,7 @@ async fn a_deleted_profile_is_reported_while_its_uplinks_flow() {
     send(&mut chirpstack, DEVICE, 0, "AQ==").await;
     next_up(&mut application).await;
     network.api.delete_profile(DEVICE);
-    let mut counter = 0;
-    let reported = async {
-        loop {
-            counter += 1;
-            send(&mut chirpstack, DEVICE, counter, "AQ==").await;
-            let message = application.next().await;
-            if message.kind() == "event/log" {
-                return message.json();
-            }
-        }
-    };
-    let log = soon("the report", reported).await;
+    let log = until_log((&mut chirpstack, &mut application), DEVICE).await;
     let description = log["description"].as_str().unwrap();
     assert!(description.contains("ChirpStack has no device profile a300000000000000: it was deleted"), "{log}");
     assert_eq!(next_up(&mut application).await.get("object"), None);
@@ -115,17 +129,8 @@ async fn a_profile_that_cannot_be_fetched_does_not_stop_other_changes() {
     network.device(DEVICE, &script(2));
     network.device(other, &script(2));
     network.api.set_device(other, other, &[("k", "v")]);
-    let mut counter = 0;
-    let changed = async {
-        loop {
-            counter += 1;
-            send(&mut chirpstack, other, counter, "AQ==").await;
-            if next_up(&mut application).await["object"] == json!({"version": 2, "variables": {"k": "v"}}) {
-                return;
-            }
-        }
-    };
-    soon("the change", changed).await;
+    let expected = json!({"version": 2, "variables": {"k": "v"}});
+    until_object((&mut chirpstack, &mut application), other, |object| *object == expected).await;
 }
 
 /// ChirpStack refuses to say to the key of a tenant that something does not exist.
@@ -139,18 +144,7 @@ async fn what_was_deleted_is_forgotten_with_the_key_of_a_tenant_too() {
     next_up(&mut application).await;
     network.api.restrict_token();
     network.api.delete_profile(DEVICE);
-    let mut counter = 0;
-    let reported = async {
-        loop {
-            counter += 1;
-            send(&mut chirpstack, DEVICE, counter, "AQ==").await;
-            let message = application.next().await;
-            if message.kind() == "event/log" {
-                return message.json();
-            }
-        }
-    };
-    let log = soon("the report", reported).await;
+    let log = until_log((&mut chirpstack, &mut application), DEVICE).await;
     assert!(log["description"].as_str().unwrap().contains("may not read device profile"), "{log}");
 }
 
@@ -169,17 +163,7 @@ async fn a_new_api_key_is_used_without_a_restart_and_an_old_one_does_not_stop_a_
     send(&mut chirpstack, DEVICE, 1, "AQ==").await;
     assert_eq!(next_up(&mut application).await["object"]["version"], 1);
     std::fs::write(network.settings.grpc.token_file.as_ref().unwrap(), "new").unwrap();
-    let mut counter = 1;
-    let changed = async {
-        loop {
-            counter += 1;
-            send(&mut chirpstack, DEVICE, counter, "AQ==").await;
-            if next_up(&mut application).await["object"]["version"] == 2 {
-                return;
-            }
-        }
-    };
-    soon("the change", changed).await;
+    until_object((&mut chirpstack, &mut application), DEVICE, |object| object["version"] == 2).await;
 }
 
 /// The wait for the API is longer than the test, and there is room for few messages.
