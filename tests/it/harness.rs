@@ -1,5 +1,6 @@
 //! Starts services in this process, commands, and third-party programs.
 
+mod rest;
 pub(crate) mod server_process;
 
 use std::{

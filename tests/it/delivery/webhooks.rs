@@ -15,10 +15,7 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// Calls the webhooks of an application.
 pub(crate) async fn call(base: &str, owner: &Owner, method: &str, path: &str, body: Value) -> (u16, Value) {
-    let url = format!("{base}/applications/{}/webhooks{path}", owner.app_id);
-    let request = reqwest::Client::new().request(method.parse().unwrap(), url).json(&body);
-    let response = request.header("authorization", owner.token.to_header()).send().await.unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
+    owner.ask(base, method, &format!("/webhooks{path}"), body).await
 }
 
 /// A network whose webhooks may have addresses of this machine.

@@ -39,10 +39,7 @@ async fn told(listener: &mut MqttClient, topic: &str) -> Value {
 }
 
 async fn ask(network: &Network, owner: &Owner, method: &str, path: &str, body: &Value) -> (u16, Value) {
-    let url = format!("{}/applications/{}{path}", network.handler_http(), owner.app_id);
-    let request = reqwest::Client::new().request(method.parse().unwrap(), url).json(body);
-    let response = request.header("authorization", owner.token.to_header()).send().await.unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
+    owner.ask(&network.handler_http(), method, path, body.clone()).await
 }
 
 async fn story(network: Network) {

@@ -19,19 +19,8 @@ const FAILING: &str = "function Decoder(bytes) { throw 'no'; }";
 /// Enough that some have a candidate with half of them, and some do not.
 const DEVICES: usize = 12;
 
-async fn call_at(handler: &str, owner: &Owner, method: &str, path: &str, body: Value) -> (u16, Value) {
-    let url = format!("{handler}/applications/{}{path}", owner.app_id);
-    let mut request = reqwest::Client::new().request(method.parse().unwrap(), url);
-    request = request.header("authorization", owner.token.to_header());
-    if !body.is_null() {
-        request = request.json(&body);
-    }
-    let response = request.send().await.unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
-}
-
 async fn call(network: &Network, owner: &Owner, method: &str, path: &str, body: Value) -> (u16, Value) {
-    call_at(&network.handler_http(), owner, method, path, body).await
+    owner.ask(&network.handler_http(), method, path, body).await
 }
 
 /// An owner of devices, with functions that are live.
@@ -183,7 +172,7 @@ async fn functions_that_fail_more_are_abandoned_by_themselves_on_two_handlers() 
     while call(&network, &owner, "GET", "/candidate", Value::Null).await.0 == 200 {
         let (handler, dev_id) = (&handlers[sent % 2], format!("dev-{}", sent / 2 % DEVICES));
         let path = format!("/devices/{dev_id}/simulate");
-        assert_eq!(call_at(handler, &owner, "POST", &path, json!({"payload": "CA==", "port": 1})).await.0, 200);
+        assert_eq!(owner.ask(handler, "POST", &path, json!({"payload": "CA==", "port": 1})).await.0, 200);
         sent += 1;
         assert!(sent < 100 * DEVICES, "it is not abandoned");
     }
@@ -202,7 +191,7 @@ async fn functions_that_fail_more_are_abandoned_by_themselves_on_two_handlers() 
     assert!(error.starts_with(expected) && event["functions_version"] == 2, "{event}");
     for number in 0..DEVICES {
         let path = format!("/devices/dev-{number}/simulate");
-        let (_, handled) = call_at(&handlers[1], &owner, "POST", &path, json!({"payload": "CA==", "port": 1})).await;
+        let (_, handled) = owner.ask(&handlers[1], "POST", &path, json!({"payload": "CA==", "port": 1})).await;
         assert_eq!(handled["outcome"]["fields"], r#"{"n":8}"#, "{handled}");
     }
     let (_, list) = call(&network, &owner, "GET", "/versions", Value::Null).await;

@@ -14,10 +14,7 @@ const DECODER: &str = "function Decoder(bytes) {
 const VALIDATOR: &str = "function Validator(fields) { return fields.celsius !== 50; }";
 
 async fn get(network: &Network, owner: &Owner, query: &str) -> (u16, Value) {
-    let url = format!("{}/applications/{}/history/chart{query}", network.handler_http(), owner.app_id);
-    let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
-    let response = request.send().await.unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
+    owner.ask(&network.handler_http(), "GET", &format!("/history/chart{query}"), Value::Null).await
 }
 
 /// An owner of two devices with uplinks, one of which failed and one of which was refused.

@@ -80,9 +80,7 @@ async fn owner(network: &Network) -> Owner {
 
 /// The records of uplinks, oldest first.
 async fn records(network: &Network, owner: &Owner) -> Vec<Value> {
-    let url = format!("{}/applications/{}/history?kind=up", network.handler_http(), owner.app_id);
-    let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
-    let page: Value = request.send().await.unwrap().json().await.unwrap();
+    let (_, page) = owner.ask(&network.handler_http(), "GET", "/history?kind=up", Value::Null).await;
     page["records"].as_array().unwrap().iter().rev().cloned().collect()
 }
 

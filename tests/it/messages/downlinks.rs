@@ -11,14 +11,8 @@ const ENCODER: &str = "function Encoder(object, port) { return [object.led, port
 
 /// Calls the queue of a device over REST.
 async fn call(network: &Network, owner: &Owner, method: &str, dev_id: &str, body: Option<Value>) -> (u16, Value) {
-    let url = format!("{}/applications/{}/devices/{dev_id}/downlinks", network.handler_http(), owner.app_id);
-    let mut request = reqwest::Client::new().request(method.parse().unwrap(), url);
-    request = request.header("authorization", owner.token.to_header());
-    if let Some(body) = body {
-        request = request.json(&body);
-    }
-    let response = request.send().await.unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
+    let path = format!("/devices/{dev_id}/downlinks");
+    owner.ask(&network.handler_http(), method, &path, body.unwrap_or_default()).await
 }
 
 async fn set_encoder(owner: &Owner) {

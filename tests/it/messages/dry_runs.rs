@@ -17,10 +17,7 @@ const DECODER: &str =
 const THROWS: &str = "function Decoder(bytes) {\n  console.log('before');\n  throw new Error('no sensor');\n}";
 
 async fn post(network: &Network, owner: &Owner, path: &str, body: Value) -> (u16, Value) {
-    let url = format!("{}/applications/{}{path}", network.handler_http(), owner.app_id);
-    let request = reqwest::Client::new().post(url).json(&body).header("authorization", owner.token.to_header());
-    let response = request.send().await.unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
+    owner.ask(&network.handler_http(), "POST", path, body).await
 }
 
 /// Removes the cost, which differs between machines, and returns whether there was one.

@@ -29,10 +29,7 @@ const DECODER: &str = "function Decoder(bytes) {
 const VALIDATOR: &str = "function Validator(fields) { return fields.celsius !== 0; }";
 
 async fn get(network: &Network, owner: &Owner, path: &str) -> (u16, Value) {
-    let url = format!("{}/applications/{}/history{path}", network.handler_http(), owner.app_id);
-    let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
-    let response = request.send().await.unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
+    owner.ask(&network.handler_http(), "GET", &format!("/history{path}"), Value::Null).await
 }
 
 /// Returns the field `celsius` of each record on a page.

@@ -56,9 +56,7 @@ fn sum(reports: &[Value]) -> Value {
 
 /// The records of an application, oldest first.
 async fn records(network: &Network, owner: &Owner, filter: &str) -> Vec<Value> {
-    let url = format!("{}/applications/{}/history?{filter}", network.handler_http(), owner.app_id);
-    let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
-    let page: Value = request.send().await.unwrap().json().await.unwrap();
+    let (_, page) = owner.ask(&network.handler_http(), "GET", &format!("/history?{filter}"), Value::Null).await;
     page["records"].as_array().unwrap().iter().rev().cloned().collect()
 }
 

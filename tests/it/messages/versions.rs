@@ -14,14 +14,7 @@ const OLD: &str = "function Decoder(bytes) {\n  return { celsius: bytes[0] };\n}
 const NEW: &str = "function Decoder(bytes) {\n  return { celsius: bytes[0] / 2 };\n}\n";
 
 async fn call(network: &Network, owner: &Owner, method: &str, path: &str, body: Value) -> (u16, Value) {
-    let url = format!("{}/applications/{}/versions{path}", network.handler_http(), owner.app_id);
-    let mut request = reqwest::Client::new().request(method.parse().unwrap(), url);
-    request = request.header("authorization", owner.token.to_header());
-    if !body.is_null() {
-        request = request.json(&body);
-    }
-    let response = request.send().await.unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
+    owner.ask(&network.handler_http(), method, &format!("/versions{path}"), body).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

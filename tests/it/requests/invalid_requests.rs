@@ -306,12 +306,8 @@ async fn grpc_errors_have_the_fitting_code() {
 async fn refuses_keys_of_the_wrong_length() {
     let network = Network::start().await;
     let owner = network.owner("exact").await;
-    let url = format!("{}/applications/{}/devices/dev-1", network.handler_http(), owner.app_id);
-    let send = async |method: &str, body: Value| {
-        let request = reqwest::Client::new().request(method.parse().unwrap(), &url).json(&body);
-        let response = request.header("authorization", owner.token.to_header()).send().await.unwrap();
-        (response.status().as_u16(), response.json::<Value>().await.unwrap())
-    };
+    let base = network.handler_http();
+    let send = async |method: &str, body: Value| owner.ask(&base, method, "/devices/dev-1", body).await;
     for (member, bytes) in
         [("app_eui", 8), ("dev_eui", 8), ("dev_addr", 4), ("app_key", 16), ("nwk_s_key", 16), ("app_s_key", 16)]
     {

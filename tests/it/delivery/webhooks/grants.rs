@@ -31,10 +31,7 @@ async fn call_with(
     (method, path): (&str, &str),
     body: Value,
 ) -> (u16, Value) {
-    let url = format!("{}/applications/{}/webhooks{path}", network.handler_http(), owner.app_id);
-    let request = reqwest::Client::new().request(method.parse().unwrap(), url).json(&body);
-    let response = request.header("authorization", credential.to_header()).send().await.unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
+    owner.ask_with(credential, &network.handler_http(), (method, &format!("/webhooks{path}")), body).await
 }
 
 /// Waits until a webhook is stopped, or no longer.
