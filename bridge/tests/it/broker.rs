@@ -25,16 +25,19 @@ fn connection(url: &str, dir: &Path) -> BrokerConnection {
     BrokerConnection::new(&settings, "external_broker.mqtt", dir.to_owned(), &CountingRandom::default()).unwrap()
 }
 
-/// This broker shares, and nobody else takes part.
-struct NoTurns;
+/// This broker shares, so nobody takes turns.
+enum Sharing {
+    Alone,
+    WithOthers,
+}
 
-impl Turns for NoTurns {
+impl Turns for Sharing {
     fn take_part<'a>(&'a self, _client_id: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(pending())
     }
 
     fn leave<'a>(&'a self, _client_id: &'a str) -> BoxFuture<'a, Result<bool, String>> {
-        Box::pin(ready(Ok(false)))
+        Box::pin(ready(Ok(matches!(self, Self::WithOthers))))
     }
 
     fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn Turn>>, String>> {
@@ -70,7 +73,7 @@ async fn what_is_not_dealt_with_is_offered_again_in_order() {
     let Some(mosquitto) = Mosquitto::start() else { return };
     let (dir, (taken, mut numbers)) = (tempfile::tempdir().unwrap(), mpsc::unbounded_channel());
     let receiver = Reluctant { refusals: 2, attempts: AtomicU32::new(0), taken };
-    let subscription = connection(&mosquitto.url(), dir.path()).subscribe("+/devices/+/down", receiver, NoTurns);
+    let subscription = connection(&mosquitto.url(), dir.path()).subscribe("+/devices/+/down", receiver, Sharing::Alone);
     let mut sender = MqttClient::connect(&mosquitto.url()).await;
     let mut expected = Vec::new();
     // Nothing is kept for a session that is not there yet.
@@ -112,7 +115,7 @@ async fn what_always_fails_is_given_up_and_stops_nobody_else() {
     let (dir, (taken, mut numbers)) = (tempfile::tempdir().unwrap(), mpsc::unbounded_channel());
     let given_up = Arc::<AtomicU32>::default();
     let receiver = Broken(taken, given_up.clone());
-    let subscription = connection(&mosquitto.url(), dir.path()).subscribe("+/devices/+/down", receiver, NoTurns);
+    let subscription = connection(&mosquitto.url(), dir.path()).subscribe("+/devices/+/down", receiver, Sharing::Alone);
     let mut client = MqttClient::connect(&mosquitto.url()).await;
     establish(&mut client, &mut numbers).await;
     for device in 0..100 {
@@ -175,7 +178,7 @@ async fn what_a_broker_repeats_is_dealt_with_once() {
     let proxy = Proxy::start(Some(mosquitto.address())).await;
     let connection = connection(&format!("mqtt://{}", proxy.address), dir.path());
     let receiver = Slow { received, permits: permits.clone() };
-    let subscription = connection.subscribe("+/devices/+/down", receiver, NoTurns);
+    let subscription = connection.subscribe("+/devices/+/down", receiver, Sharing::Alone);
     let mut client = MqttClient::connect(&mosquitto.url()).await;
     establish(&mut client, &mut numbers).await;
     client.publish("a/devices/1/down", "1").await;
@@ -201,7 +204,7 @@ async fn what_was_not_dealt_with_comes_again_after_a_restart() {
     let late = Arc::<AtomicU32>::default();
     let subscribe = |is_taken| {
         let counter = Counter(sender.clone(), is_taken, late.clone());
-        connection(&mosquitto.url(), dir.path()).subscribe("+/devices/+/down", counter, NoTurns)
+        connection(&mosquitto.url(), dir.path()).subscribe("+/devices/+/down", counter, Sharing::Alone)
     };
     let first = subscribe(false);
     let mut client = MqttClient::connect(&mosquitto.url()).await;

@@ -11,13 +11,13 @@ use std::{
 
 use bridge::{
     MqttSettings,
-    broker::{Attempt, BrokerConnection, BrokerReceiver, ReceivedMessage, Turn, Turns},
+    broker::{Attempt, BrokerConnection, BrokerReceiver, ReceivedMessage},
 };
-use futures::future::{BoxFuture, pending, ready};
+use futures::future::{BoxFuture, ready};
 use testing::{FixedRandom, Mosquitto, MqttClient};
 use tokio::sync::{Semaphore, mpsc};
 
-use super::{NoTurns, number};
+use super::{Sharing, number};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_share_what_is_published_once() {
@@ -33,7 +33,7 @@ async fn processes_share_what_is_published_once() {
         .map(|(place, (dir, count))| {
             let random = FixedRandom::new([place as u8]);
             let connection = BrokerConnection::new(&settings, "mqtt", dir.path().to_owned(), &random).unwrap();
-            connection.subscribe("+/devices/+/down", Member(sender.clone(), count.clone()), NoTurns)
+            connection.subscribe("+/devices/+/down", Member(sender.clone(), count.clone()), Sharing::Alone)
         })
         .collect();
     let mut client = MqttClient::connect(&mosquitto.url()).await;
@@ -58,23 +58,6 @@ async fn processes_share_what_is_published_once() {
     received.dedup();
     let total: u32 = counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
     assert_eq!((received.len() as u32, total), (published - first, published - first), "each came once");
-}
-
-/// This broker shares, and others take part.
-struct Others;
-
-impl Turns for Others {
-    fn take_part<'a>(&'a self, _client_id: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(pending())
-    }
-
-    fn leave<'a>(&'a self, _client_id: &'a str) -> BoxFuture<'a, Result<bool, String>> {
-        Box::pin(ready(Ok(true)))
-    }
-
-    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn Turn>>, String>> {
-        panic!("the broker has shared subscriptions");
-    }
 }
 
 /// A connection with a client id of its own for each `place`.
@@ -113,9 +96,9 @@ async fn who_is_stopped_leaves_everything_to_the_others() {
     let ((sender, mut numbers), gate) = (mpsc::unbounded_channel(), Arc::new(Semaphore::new(1)));
     let [left, stays] = [Arc::<AtomicU32>::default(), Arc::default()];
     let leaving = Gated(Member(sender.clone(), left.clone()), gate.clone());
-    let leaving = member(&mosquitto, dirs[0].path(), 0).subscribe("+/devices/+/down", leaving, Others);
+    let leaving = member(&mosquitto, dirs[0].path(), 0).subscribe("+/devices/+/down", leaving, Sharing::WithOthers);
     let staying = Member(sender, stays.clone());
-    let staying = member(&mosquitto, dirs[1].path(), 1).subscribe("+/devices/+/down", staying, Others);
+    let staying = member(&mosquitto, dirs[1].path(), 1).subscribe("+/devices/+/down", staying, Sharing::WithOthers);
     let (mut client, mut published) = (MqttClient::connect(&mosquitto.url()).await, 0);
     publish_to_all(&mut client, &mut published, &[&left, &stays]).await;
     let first = published;
@@ -150,13 +133,13 @@ async fn who_no_longer_receives_takes_what_waits_and_leaves() {
     let (sender, mut numbers) = mpsc::unbounded_channel();
     let [left, stays] = [Arc::<AtomicU32>::default(), Arc::default()];
     let receiver = || Member(sender.clone(), left.clone());
-    let subscription = member(&mosquitto, dirs[0].path(), 0).subscribe("+/devices/+/down", receiver(), NoTurns);
+    let subscription = member(&mosquitto, dirs[0].path(), 0).subscribe("+/devices/+/down", receiver(), Sharing::Alone);
     let (mut client, mut published) = (MqttClient::connect(&mosquitto.url()).await, 0);
     publish_to_all(&mut client, &mut published, &[&left]).await;
     subscription.stop().await;
     client.publish("a/devices/1/down", "1000").await;
     let staying = Member(sender.clone(), stays.clone());
-    let staying = member(&mosquitto, dirs[1].path(), 1).subscribe("+/devices/+/down", staying, Others);
+    let staying = member(&mosquitto, dirs[1].path(), 1).subscribe("+/devices/+/down", staying, Sharing::WithOthers);
     publish_to_all(&mut client, &mut published, &[&stays]).await;
     let leaving = member(&mosquitto, dirs[0].path(), 0).leave("+/devices/+/down", receiver());
     while numbers.recv().await.unwrap() != 1000 {}

@@ -61,19 +61,24 @@ async fn a_deletion_that_its_caller_does_not_wait_for_is_noticed_and_completed()
     assert!(fixture.applications.deletion_interrupted().now_or_never().is_some(), "something else was");
 }
 
+/// An application with a device whose deletion was killed after so many commits; returns true if it was over by then.
+async fn killed(commits: i64) -> (Arc<FailingStore>, Applications, Devices, bool) {
+    let store = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
+    let sealer = sealer(store.as_ref()).await;
+    let applications = Applications::new(store.clone(), sealer.clone());
+    let devices = Devices::new(store.clone(), sealer, ManualClock::new());
+    applications.register(&id("app-one")).await.unwrap();
+    devices.set(device("app-one")).await.unwrap();
+    store.fail_after(commits);
+    let was_deleted = applications.delete(&id("app-one")).await.is_ok();
+    store.recover();
+    (store, applications, devices, was_deleted)
+}
+
 #[tokio::test]
 async fn completes_a_deletion_that_was_killed() {
     for commits in 0..5 {
-        let store = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
-        let sealer = sealer(store.as_ref()).await;
-        let applications = Applications::new(store.clone(), sealer.clone());
-        let devices = Devices::new(store.clone(), sealer, ManualClock::new());
-        applications.register(&id("app-one")).await.unwrap();
-        devices.set(device("app-one")).await.unwrap();
-        store.fail_after(commits);
-        let was_deleted = applications.delete(&id("app-one")).await.is_ok();
-        store.recover();
-
+        let (store, applications, _devices, was_deleted) = killed(commits).await;
         resume_deletions(&applications).await;
         let left = store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap();
         match applications.get(&id("app-one")).await {
@@ -88,15 +93,7 @@ async fn completes_a_deletion_that_was_killed() {
 #[tokio::test]
 async fn a_new_application_inherits_nothing_from_a_deletion_that_was_killed() {
     for commits in 2..5 {
-        let store = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
-        let sealer = sealer(store.as_ref()).await;
-        let applications = Applications::new(store.clone(), sealer.clone());
-        let devices = Devices::new(store.clone(), sealer, ManualClock::new());
-        applications.register(&id("app-one")).await.unwrap();
-        devices.set(device("app-one")).await.unwrap();
-        store.fail_after(commits);
-        _ = applications.delete(&id("app-one")).await;
-        store.recover();
+        let (_store, applications, devices, _was_deleted) = killed(commits).await;
         applications.register(&id("app-one")).await.unwrap();
         assert_eq!(
             devices.list(&id("app-one"), 0, 10, &Usage::default()).await.unwrap().total,
