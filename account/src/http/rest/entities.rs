@@ -61,6 +61,20 @@ fn applications() -> ApiRouter<Account> {
         applications::restore,
         doc("restoreApplication", "Restore a deleted application. Needs the right `delete`."),
     );
+    ApiRouter::new()
+        .api_route("/applications", all)
+        .api_route("/applications/{app_id}", one)
+        .api_route("/applications/{app_id}/restore", restore)
+        .merge(application_rights())
+        .merge(exchanges())
+        .merge(euis())
+        .merge(access_keys())
+        .merge(collaborators::<Application>("/applications/{app_id}", "Application", "collaborators"))
+        .with_path_items(|path| path.tag("Applications"))
+}
+
+/// The rights that whoever asks has, or others.
+fn application_rights() -> ApiRouter<Account> {
     let rights = get_with(applications::rights, |op| {
         op.doc("listApplicationRights", "List your rights to an application").security_requirement("key")
     });
@@ -81,17 +95,9 @@ fn applications() -> ApiRouter<Account> {
         ),
     );
     ApiRouter::new()
-        .api_route("/applications", all)
-        .api_route("/applications/{app_id}", one)
-        .api_route("/applications/{app_id}/restore", restore)
         .api_route("/applications/{app_id}/rights", rights)
         .api_route("/applications/{app_id}/owner", owner)
         .api_route("/applications/{app_id}/granted-rights", granted)
-        .merge(exchanges())
-        .merge(euis())
-        .merge(access_keys())
-        .merge(collaborators::<Application>("/applications/{app_id}", "Application", "collaborators"))
-        .with_path_items(|path| path.tag("Applications"))
 }
 
 fn exchanges() -> ApiRouter<Account> {
