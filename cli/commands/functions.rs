@@ -2,24 +2,21 @@
 
 pub(crate) mod args;
 mod bench;
-mod colour;
 mod fuzz;
 mod lint;
-mod message;
 mod new;
+mod output;
 mod port;
-mod problems;
 mod profile;
 mod run;
 mod serve;
 mod test;
-mod values;
 mod watch;
 
 use types::Clock;
 
 use self::args::Functions;
-pub(super) use self::values::variables;
+pub(super) use self::args::values::variables;
 use crate::settings::Settings;
 
 /// Factor on the limits of wall-clock time. Fuel is what ends a function: a busy machine, or counting steps, must not

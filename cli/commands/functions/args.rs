@@ -1,5 +1,8 @@
 //! The arguments of `airlock functions …`.
 
+pub(super) mod message;
+pub(in crate::commands) mod values;
+
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args as ClapArgs, Subcommand, ValueEnum};
@@ -7,13 +10,8 @@ use client::HexBytes;
 use types::Timestamp;
 use workbench::{BaselineName, BenchFormat, CodecName, Format, Threshold};
 
-use super::{
-    fuzz::Fuzz,
-    lint::Lint,
-    port::Port,
-    serve::Serve,
-    values::{base64, percent, time},
-};
+use self::values::{base64, percent, time};
+use super::{fuzz::Fuzz, lint::Lint, port::Port, serve::Serve};
 use crate::values::{dialect::DialectName, json_object::JsonObject};
 
 #[derive(Debug, Subcommand)]

@@ -8,9 +8,11 @@ use types::Clock;
 use workbench::{BadInput, BaselineName, Bench as Report, BenchFormat, CodecBench, Compared, Node, Plan, counted};
 
 use super::{
-    args::Bench,
-    message::{call, load, sources},
-    problems::end_beside,
+    args::{
+        Bench,
+        message::{call, load, sources},
+    },
+    output::problems::end_beside,
 };
 use crate::terminal::{json_lines, say, warn};
 

@@ -9,9 +9,8 @@ use types::Timestamp;
 use workbench::{BadInput, FuzzPlan, FuzzReport, counted, save};
 
 use super::{
-    colour::coloured,
-    problems::end,
-    values::{port, time},
+    args::values::{port, time},
+    output::{colour::coloured, problems::end},
 };
 use crate::{
     terminal::{json_lines, say, warn},

@@ -11,7 +11,7 @@ use clap::Args;
 use runtime::Engine;
 use workbench::{LintFormat, LintTotals, Target};
 
-use super::{colour::coloured, problems::end_beside};
+use super::output::{colour::coloured, problems::end_beside};
 
 #[derive(Debug, Args)]
 pub(crate) struct Lint {

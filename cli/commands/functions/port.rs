@@ -12,7 +12,7 @@ use clap::Args;
 use runtime::Engine;
 use workbench::{BadInput, Codec, Finding, Ported, Target, is_stdin};
 
-use super::{lint::target, problems::end};
+use super::{lint::target, output::problems::end};
 use crate::terminal::{sanitize, warn};
 
 #[derive(Debug, Args)]

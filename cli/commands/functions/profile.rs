@@ -10,8 +10,8 @@ use runtime::{Engine, Recording};
 use types::Clock;
 use workbench::{BadInput, Profile as Report, is_stdin};
 
-use super::{
-    args::Profile,
+use super::args::{
+    Profile,
     message::{call, load, sources, to_error},
 };
 use crate::terminal::{json_lines, say, warn};

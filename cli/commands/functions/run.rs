@@ -11,8 +11,8 @@ use types::Clock;
 use workbench::{BadInput, is_stdin, log_line, microseconds};
 
 use self::report::Report;
-use super::{
-    args::Run,
+use super::args::{
+    Run,
     message::{call, load, sources, to_error},
 };
 use crate::terminal::{json_lines, sanitize, say};

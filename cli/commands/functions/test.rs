@@ -15,10 +15,11 @@ use workbench::{
 };
 
 use super::{
-    args::{ReportFile, Test},
-    colour::Coloured,
-    problems::{complain, end_beside},
-    values::percent,
+    args::{ReportFile, Test, values::percent},
+    output::{
+        colour::Coloured,
+        problems::{complain, end_beside},
+    },
 };
 
 /// Maximum number of names in the note about unknown members.

@@ -10,7 +10,7 @@ use runtime::Engine;
 use tokio::time::sleep;
 use workbench::{BadInput, CodecReport, Detail, Found, Rules, Totals, Watch as Watched, counted, is_stdin};
 
-use super::{args::Watch, colour::coloured};
+use super::{args::Watch, output::colour::coloured};
 use crate::terminal::{sanitize, say, warn};
 
 /// Pause between two checks for changes: short, so that a verdict feels immediate, and longer where a check takes long,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use types::{HexBytes, Timestamp};
 
-use super::super::{
+use super::super::args::{
     message::SEED,
     values::{base64, variables_of},
 };

@@ -17,7 +17,7 @@ use runtime::{Engine, Functions, Sandbox, Sources};
 use types::Clock;
 
 use super::{
-    super::{args::Run, message::load, values::variables},
+    super::args::{Run, message::load, values::variables},
     line::{self, Defaults},
     report::Report,
 };

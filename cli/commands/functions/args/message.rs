@@ -9,14 +9,14 @@ use types::Clock;
 use workbench::{BadInput, describe, is_stdin};
 
 use super::{
-    args::MessageArgs,
+    MessageArgs,
     values::{name, text, variables},
 };
 
 /// The seed of `Math.random`, but for records of our own.
-pub(super) const SEED: u64 = 1;
+pub(in crate::commands::functions) const SEED: u64 = 1;
 
-pub(super) fn sources(file: &Path, message: &MessageArgs) -> anyhow::Result<Sources> {
+pub(in crate::commands::functions) fn sources(file: &Path, message: &MessageArgs) -> anyhow::Result<Sources> {
     let own = PathBuf::from(file);
     let files = [Some(&own), message.converter.as_ref(), message.validator.as_ref(), message.message.as_ref()];
     let files = files.into_iter().chain([message.variables.as_ref()]);
@@ -54,7 +54,7 @@ fn read_function(file: &Path, slot: Slot) -> anyhow::Result<String> {
 }
 
 /// Loads the functions; the error says if an encoder was given as a decoder, or the reverse.
-pub(super) fn load(engine: &Engine, sources: &Sources) -> anyhow::Result<runtime::Functions> {
+pub(in crate::commands::functions) fn load(engine: &Engine, sources: &Sources) -> anyhow::Result<runtime::Functions> {
     engine.load(sources, engine.limits()).map_err(|failure| {
         let (decoder, encoder) = (sources.encoder.clone(), sources.decoder.clone());
         let swapped = Sources { decoder, encoder, dialect: sources.dialect, ..Sources::default() };
@@ -68,7 +68,7 @@ pub(super) fn load(engine: &Engine, sources: &Sources) -> anyhow::Result<runtime
     })
 }
 
-pub(super) fn call(message: &MessageArgs, clock: &dyn Clock) -> anyhow::Result<Call> {
+pub(in crate::commands::functions) fn call(message: &MessageArgs, clock: &dyn Clock) -> anyhow::Result<Call> {
     let given = message.hex.as_ref().or(message.base64.as_ref()).map(|bytes| bytes.0.clone());
     let uplink = match (&message.message, given) {
         (Some(file), _) => of_network(file)?,
@@ -96,6 +96,6 @@ fn of_network(file: &Path) -> anyhow::Result<Stored> {
 }
 
 /// The failure with its source line, as the command's error.
-pub(super) fn to_error(failure: &Failure, sources: &Sources) -> anyhow::Error {
+pub(in crate::commands::functions) fn to_error(failure: &Failure, sources: &Sources) -> anyhow::Error {
     anyhow::Error::msg(describe(failure, sources))
 }

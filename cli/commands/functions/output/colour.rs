@@ -8,7 +8,7 @@ const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// A report for people with colours.
-pub(super) struct Coloured(pub(super) Box<dyn Reporter>);
+pub(in crate::commands::functions) struct Coloured(pub(in crate::commands::functions) Box<dyn Reporter>);
 
 impl Reporter for Coloured {
     fn codec(&mut self, report: &CodecReport) -> String {
@@ -21,7 +21,7 @@ impl Reporter for Coloured {
 }
 
 /// A report with its verdicts, and the carets below source lines, in colours.
-pub(super) fn coloured(report: &str) -> String {
+pub(in crate::commands::functions) fn coloured(report: &str) -> String {
     report.split_inclusive('\n').map(line).collect()
 }
 

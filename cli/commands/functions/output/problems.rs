@@ -7,7 +7,7 @@ use workbench::BadInput;
 use crate::terminal::sanitize;
 
 /// Tells what could not be read: all of it, and an error if there was any.
-pub(super) fn end(mut problems: Vec<BadInput>) -> anyhow::Result<()> {
+pub(in crate::commands::functions) fn end(mut problems: Vec<BadInput>) -> anyhow::Result<()> {
     match problems.len() {
         0 => Ok(()),
         1 => Err(problems.remove(0).into()),
@@ -22,7 +22,7 @@ pub(super) fn end(mut problems: Vec<BadInput>) -> anyhow::Result<()> {
 }
 
 /// The same where other codecs were found: examples whose script is missing do not make those fail.
-pub(super) fn end_beside(codecs: usize, problems: Vec<BadInput>) -> anyhow::Result<()> {
+pub(in crate::commands::functions) fn end_beside(codecs: usize, problems: Vec<BadInput>) -> anyhow::Result<()> {
     let (orphans, problems): (Vec<_>, Vec<_>) =
         problems.into_iter().partition(|problem| codecs > 0 && problem.is_orphan());
     orphans.iter().for_each(|orphan| complain(&orphan.describe()));
@@ -30,6 +30,6 @@ pub(super) fn end_beside(codecs: usize, problems: Vec<BadInput>) -> anyhow::Resu
 }
 
 /// Writes a line to standard error. With that closed, there is nobody to tell.
-pub(super) fn complain(text: &str) {
+pub(in crate::commands::functions) fn complain(text: &str) {
     _ = writeln!(io::stderr(), "{}", sanitize(text));
 }

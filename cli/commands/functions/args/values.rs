@@ -9,12 +9,12 @@ use types::Timestamp;
 use workbench::{BadInput, is_stdin, read_script};
 
 /// The text of a file, or of standard input.
-pub(super) fn text(file: &Path) -> Result<String, BadInput> {
+pub(in crate::commands::functions) fn text(file: &Path) -> Result<String, BadInput> {
     read_script(file).map_err(|source| BadInput::File { file: name(file), source })
 }
 
 /// A file in messages.
-pub(super) fn name(file: &Path) -> String {
+pub(in crate::commands::functions) fn name(file: &Path) -> String {
     if is_stdin(file) { "standard input".to_owned() } else { file.display().to_string() }
 }
 
@@ -28,27 +28,27 @@ pub(in crate::commands) fn variables(file: &Path) -> Result<String, BadInput> {
 }
 
 /// The member of the functions' input that has these variables.
-pub(super) fn variables_of(object: &RawValue) -> String {
+pub(in crate::commands::functions) fn variables_of(object: &RawValue) -> String {
     format!(r#"{{"variables":{object}}}"#)
 }
 
-pub(super) fn base64(text: &str) -> Result<HexBytes, String> {
+pub(in crate::commands::functions) fn base64(text: &str) -> Result<HexBytes, String> {
     STANDARD
         .decode(text.trim())
         .map(HexBytes)
         .map_err(|_| "Base64 has letters, digits, `+`, `/` and `=` at its end, as in CVw=".to_owned())
 }
 
-pub(super) fn percent(text: &str) -> Result<f64, String> {
+pub(in crate::commands::functions) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
     let number = number.filter(|number: &f64| (0.0..=100.0).contains(number));
     number.ok_or_else(|| "a percentage is a number from 0 to 100, as in 85%".to_owned())
 }
 
-pub(super) fn port(text: &str) -> Result<u8, String> {
+pub(in crate::commands::functions) fn port(text: &str) -> Result<u8, String> {
     text.trim().parse().map_err(|_| "a port is a number from 0 to 255".to_owned())
 }
 
-pub(super) fn time(text: &str) -> Result<Timestamp, String> {
+pub(in crate::commands::functions) fn time(text: &str) -> Result<Timestamp, String> {
     text.parse().map_err(|_| "a time has a date, a time and a zone, as in 2026-01-01T00:00:00Z".to_owned())
 }
