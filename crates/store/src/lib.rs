@@ -88,6 +88,19 @@ impl dyn Store + '_ {
         Ok(std::array::from_fn(|_| found.next().flatten()))
     }
 
+    /// Changes the entry of a claim if its value is still `owner`. Returns false if it is not, or changed meanwhile.
+    pub async fn change_claim(
+        &self,
+        claim: &Key,
+        owner: &[u8],
+        change: impl FnOnce(Batch, Key) -> Batch,
+    ) -> Result<bool, Error> {
+        let [claimed] = self.get_array(std::array::from_ref(claim)).await?;
+        let Some(claimed) = claimed.filter(|claimed| *claimed.value == *owner) else { return Ok(false) };
+        let batch = change(Batch::new().expect(claim.clone(), claimed.version), claim.clone());
+        Ok(self.commit(batch).await? == Commit::Done)
+    }
+
     /// Takes one token from the bucket at `key`, or returns the time until there is one.
     pub async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
         self.take_tokens(key, rate, 1).await.map(Into::into)

@@ -143,11 +143,8 @@ impl Queues {
         change: impl FnOnce(Batch, Key) -> Batch,
     ) -> Result<(), Error> {
         let claim = store_keys::downlink_claim(app_id, dev_id)?;
-        let [claimed] = self.store.get_array(std::array::from_ref(&claim)).await?;
-        if let Some(claimed) = claimed.filter(|claimed| *claimed.value == *self.owner.as_bytes()) {
-            // After a conflict, another process has it.
-            _ = self.store.commit(change(Batch::new().expect(claim.clone(), claimed.version), claim)).await?;
-        }
+        // If it is not ours any more, another process has it.
+        _ = self.store.change_claim(&claim, self.owner.as_bytes(), change).await?;
         Ok(())
     }
 

@@ -23,6 +23,7 @@ pub(crate) async fn check(backend: &Backend) {
     pages_count_the_whole_list(store).await;
     refuses_keys_of_different_tags(store).await;
     refuses_what_is_too_large(store).await;
+    changes_claims_for_their_owner(store).await;
     hides_expired_entries(backend).await;
     a_snapshot_is_of_one_moment(backend).await;
     concurrent_commits_lose_nothing(&backend.store).await;
@@ -166,6 +167,19 @@ async fn refuses_what_is_too_large(store: &dyn Store) {
     let many = vec![key.clone(); airlock_store::GET_KEYS_MAX + 1];
     assert_eq!(store.get(&many).await.unwrap_err().kind(), ErrorKind::TooLarge);
     assert_eq!(find(store, &key).await, None);
+}
+
+async fn changes_claims_for_their_owner(store: &dyn Store) {
+    let claim = key("claim", "a");
+    assert!(!store.change_claim(&claim, b"one", Batch::delete).await.unwrap(), "there is none");
+    done(store, Batch::new().put(claim.clone(), "one")).await;
+    let first = find(store, &claim).await.unwrap();
+    assert!(!store.change_claim(&claim, b"other", Batch::delete).await.unwrap(), "it is not theirs");
+    assert_eq!(find(store, &claim).await.unwrap(), first);
+    assert!(store.change_claim(&claim, b"one", |batch, claim| batch.put(claim, "one")).await.unwrap());
+    assert_ne!(find(store, &claim).await.unwrap().version, first.version);
+    assert!(store.change_claim(&claim, b"one", Batch::delete).await.unwrap());
+    assert_eq!(find(store, &claim).await, None);
 }
 
 async fn hides_expired_entries(backend: &Backend) {

@@ -164,25 +164,16 @@ impl Held {
         self.claims.history.as_deref().filter(|_| self.has_recorded.load(Ordering::Acquire))
     }
 
+    /// Changes the claim unless another process has it, or may have had it.
     async fn change(&self, change: impl FnOnce(Batch, Key) -> Batch) {
         let begun = self.claims.renewal();
-        match self.try_change(change).await {
+        match self.claims.store.change_claim(&self.key, self.value.as_bytes(), change).await {
             Ok(is_ours) => _ = self.renewed.send_replace(is_ours.then_some(begun)),
             Err(error) => {
                 let (app_id, error) = (&self.app_id, ErrorChain(&error));
                 tracing::warn!(%app_id, %error, "cannot tell other handlers that stored messages are being worked on");
             }
         }
-    }
-
-    /// Returns false if another process has the claim, or may have had it.
-    async fn try_change(&self, change: impl FnOnce(Batch, Key) -> Batch) -> Result<bool, Error> {
-        let [claimed] = self.claims.store.get_array(array::from_ref(&self.key)).await?;
-        let Some(claimed) = claimed.filter(|claimed| *claimed.value == *self.value.as_bytes()) else {
-            return Ok(false);
-        };
-        let batch = change(Batch::new().expect(self.key.clone(), claimed.version), self.key.clone());
-        Ok(self.claims.store.commit(batch).await? == Commit::Done)
     }
 }
 
