@@ -45,7 +45,7 @@ impl Documents {
     }
 
     pub(crate) async fn read<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<Stored<T>>> {
-        let [entry] = self.store.get_array(std::array::from_ref(key)).await?;
+        let entry = self.store.get_one(key).await?;
         entry.map(Stored::parse).transpose()
     }
 

@@ -155,7 +155,7 @@ impl Registry {
     }
 
     async fn entry(&self, key: &Key) -> Result<Option<Entry>> {
-        let [entry] = self.store.get_array(std::array::from_ref(key)).await?;
+        let entry = self.store.get_one(key).await?;
         Ok(entry)
     }
 

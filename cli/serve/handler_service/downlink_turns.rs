@@ -81,7 +81,7 @@ impl DownlinkTurns {
         let id = format!("airlock-{:016x}-in", u64::from_be_bytes(self.random.array()));
         // After a conflict, another one has made it up.
         _ = self.store.commit(Batch::new().expect_absent(key.clone()).put(key.clone(), id)).await?;
-        let [entry] = self.store.get_array(&[key]).await?;
+        let entry = self.store.get_one(&key).await?;
         let id = entry.map(|entry| String::from_utf8_lossy(&entry.value).into_owned());
         id.ok_or(Error::Unavailable { what: "read the client id of the handlers", source: None })
     }

@@ -82,6 +82,11 @@ pub trait Store: Send + Sync + 'static {
 }
 
 impl dyn Store + '_ {
+    /// Looks up one key.
+    pub async fn get_one(&self, key: &Key) -> Result<Option<Entry>, Error> {
+        self.get_array(std::array::from_ref(key)).await.map(|[entry]| entry)
+    }
+
     /// Looks up a few keys, like [`Store::get`].
     pub async fn get_array<const COUNT: usize>(&self, keys: &[Key; COUNT]) -> Result<[Option<Entry>; COUNT], Error> {
         let mut found = self.get(keys).await?.into_iter();
@@ -95,7 +100,7 @@ impl dyn Store + '_ {
         owner: &[u8],
         change: impl FnOnce(Batch, Key) -> Batch,
     ) -> Result<bool, Error> {
-        let [claimed] = self.get_array(std::array::from_ref(claim)).await?;
+        let claimed = self.get_one(claim).await?;
         let Some(claimed) = claimed.filter(|claimed| *claimed.value == *owner) else { return Ok(false) };
         let batch = change(Batch::new().expect(claim.clone(), claimed.version), claim.clone());
         Ok(self.commit(batch).await? == Commit::Done)

@@ -29,7 +29,7 @@ impl Sealer {
         let key = Key::new(&Tag::service("handler")?, "vault")?;
         let proof = serde_json::to_vec(&sealer.seal(PROOF, &PROOF)?)?;
         if store.commit(Batch::new().expect_absent(key.clone()).put(key.clone(), proof)).await? == Commit::Conflict {
-            let [found] = store.get_array(&[key]).await?;
+            let found = store.get_one(&key).await?;
             let proof: Option<Sealed> = found.map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
             proof.map(|proof| sealer.open::<String>("secrets", PROOF, &proof)).transpose()?;
         }

@@ -183,7 +183,7 @@ impl Durable {
     /// Remembers that an application may have sessions. It has another tag, so this comes first.
     async fn put_index(&self, app_id: &AppId) -> Result<(), Error> {
         let key = index_key(app_id.as_str())?;
-        if let [Some(_)] = self.store.get_array(std::array::from_ref(&key)).await? {
+        if self.store.get_one(&key).await?.is_some() {
             return Ok(());
         }
         self.store.commit(Batch::new().put(key, Bytes::new())).await.map(drop)

@@ -28,7 +28,7 @@ impl Bodies {
         queued: &Queued,
     ) -> Result<Option<OutputMessage>, Error> {
         let Some(body) = queued.body(destination)? else { return Ok(Some(queued.message.with_body(None)?)) };
-        let [body] = self.store.get_array(&[body]).await?;
+        let body = self.store.get_one(&body).await?;
         body.map(|body| queued.message.with_body(Some(&body))).transpose()
     }
 

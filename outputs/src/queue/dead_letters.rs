@@ -1,7 +1,5 @@
 //! Operations of application owners on messages that were given up.
 
-use std::array::from_ref;
-
 use store::{Batch, Commit, Entry, Key};
 
 use super::{Addition, Delivery, Queues, Size, stored::Queued};
@@ -70,7 +68,7 @@ impl Queues {
     async fn resend_one(&self, destination: &Destination, entry: &Entry, limit: Size) -> Result<bool, Error> {
         let (queued, _) = Queued::letter(entry)?;
         let resent = store::retry(ATTEMPTS_MAX, async || {
-            let [current] = self.store.get_array(from_ref(&entry.key)).await?;
+            let current = self.store.get_one(&entry.key).await?;
             if current.is_none_or(|current| current.version != entry.version) {
                 return Ok::<_, Error>(Some(false));
             }

@@ -22,7 +22,7 @@ impl DroppedCounts {
     /// Counts messages that a batch drops. It fails if others count at the same time.
     pub(super) async fn add(&self, batch: Batch, destination: &Destination, dropped: usize) -> Result<Batch, Error> {
         let key = destination.dropped()?;
-        let [entry] = self.store.get_array(std::array::from_ref(&key)).await?;
+        let entry = self.store.get_one(&key).await?;
         let Record { messages } = record(entry.as_ref());
         let counted = serde_json::to_vec(&Record { messages: messages.saturating_add(dropped) })?;
         Ok(batch.expect_entry(&key, entry.as_ref()).put(key, counted))
@@ -31,7 +31,7 @@ impl DroppedCounts {
     /// Returns the number of dropped messages that the destination has not been told about, and the version to expect
     /// when it has.
     pub(super) async fn untold(&self, destination: &Destination) -> Result<Option<(usize, Version)>, Error> {
-        let [entry] = self.store.get_array(&[destination.dropped()?]).await?;
+        let entry = self.store.get_one(&destination.dropped()?).await?;
         let messages = record(entry.as_ref()).messages;
         Ok(entry.filter(|_| messages > 0).map(|entry| (messages, entry.version)))
     }

@@ -119,13 +119,13 @@ impl Queues {
 
     /// Returns true if any message was ever delivered to a webhook.
     pub(crate) async fn has_delivered(&self, destination: &Destination) -> Result<bool, Error> {
-        let [record] = self.store.get_array(&[destination.delivered()?]).await?;
+        let record = self.store.get_one(&destination.delivered()?).await?;
         Ok(record.is_some())
     }
 
     async fn has_lease(&self, destination: &Destination, lease: Option<Version>) -> Result<bool, Error> {
         let Some(version) = lease else { return Ok(true) };
-        let [current] = self.store.get_array(&[destination.lease()?]).await?;
+        let current = self.store.get_one(&destination.lease()?).await?;
         Ok(current.is_some_and(|current| current.version == version))
     }
 

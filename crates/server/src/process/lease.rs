@@ -76,7 +76,7 @@ impl Held {
         if self.store.commit(put).await? == Commit::Conflict {
             return Ok(false);
         }
-        let [entry] = self.store.get_array(std::array::from_ref(&self.key)).await?;
+        let entry = self.store.get_one(&self.key).await?;
         *version = entry.filter(|entry| entry.value == self.process.as_bytes()).map(|entry| entry.version);
         Ok(version.is_some())
     }

@@ -239,7 +239,7 @@ impl Applications {
     }
 
     pub(super) async fn entry(&self, app_id: &AppId) -> Result<Entry, Error> {
-        let [entry] = self.store.get_array(&[store_keys::summary(app_id)?]).await?;
+        let entry = self.store.get_one(&store_keys::summary(app_id)?).await?;
         entry.ok_or_else(|| Error::application_not_found(app_id))
     }
 }

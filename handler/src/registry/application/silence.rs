@@ -74,7 +74,7 @@ impl Applications {
     /// The application of such a name.
     pub(crate) async fn listened_application(&self, name: Entry) -> Result<Listened, Error> {
         let app_id = store_keys::listened_app_of(&name.key)?;
-        let [summary] = self.store.get_array(&[store_keys::summary(&app_id)?]).await?;
+        let summary = self.store.get_one(&store_keys::summary(&app_id)?).await?;
         let read = |entry: &Entry| serde_json::from_slice::<ApplicationSummary>(&entry.value);
         let after = summary.as_ref().map(read).transpose()?.and_then(|summary| summary.silent_after);
         Ok(Listened { app_id, summary, after, name })

@@ -59,7 +59,7 @@ impl Applications {
             (true, Some(functions)) => Some(functions.clone()),
             (true, None) => return Err(Error::FunctionsMissing(app_id.clone())),
             (false, _) => {
-                let [text] = self.store.get_array(&[store_keys::version_text(app_id, version.hash)?]).await?;
+                let text = self.store.get_one(&store_keys::version_text(app_id, version.hash)?).await?;
                 text
             }
         };

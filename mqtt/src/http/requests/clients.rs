@@ -92,7 +92,7 @@ impl Clients {
         let password = self.keys.seal(&context(app_id, &id), presented.expose().as_bytes(), self.random.as_ref())?;
         let record = Record { app_id: app_id.clone(), password, written_ms: self.now_ms(), reads };
         for _ in 0..ATTEMPTS_MAX {
-            let [entry] = self.store.get_array(std::array::from_ref(&key)).await?;
+            let entry = self.store.get_one(&key).await?;
             match &entry {
                 Some(Entry { value, .. }) => {
                     let known: Record = serde_json::from_slice(value)?;
@@ -118,7 +118,7 @@ impl Clients {
     /// Returns the credential that a client of the application has presented.
     pub(super) async fn credential(&self, app_id: &AppId, client_id: &str) -> Result<Option<Credential>, ClientsError> {
         let (key, id) = key(client_id)?;
-        let [Some(entry)] = self.store.get_array(std::array::from_ref(&key)).await? else { return Ok(None) };
+        let Some(entry) = self.store.get_one(&key).await? else { return Ok(None) };
         let mut record: Record = serde_json::from_slice(&entry.value)?;
         if record.app_id != *app_id {
             return Ok(None);

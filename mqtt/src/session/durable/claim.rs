@@ -50,7 +50,7 @@ impl Durable {
         self.put_index(app_id).await?;
         let sealed = presented.and_then(|presented| self.seal(app_id, id, presented));
         let claimed = store::retry(ATTEMPTS_MAX, async || {
-            let [found] = self.store.get_array(std::array::from_ref(&owner)).await?;
+            let found = self.store.get_one(&owner).await?;
             let name = self.claim_name();
             let value = self.owner(&name, sealed.as_deref());
             let mut batch = Batch::new().expect_entry(&owner, found.as_ref()).put(owner.clone(), value.clone());
@@ -71,7 +71,7 @@ impl Durable {
     pub(crate) async fn delete(&self, app_id: &AppId, id: &str) -> Result<(), Error> {
         let owner = owner_key(app_id, id)?;
         let deleted = store::retry(ATTEMPTS_MAX, async || {
-            let [found] = self.store.get_array(std::array::from_ref(&owner)).await?;
+            let found = self.store.get_one(&owner).await?;
             let batch = self.delete_session(Batch::new().expect_entry(&owner, found.as_ref()), app_id, id)?;
             Ok::<_, Error>((self.store.commit(batch).await? == Commit::Done).then_some(()))
         });

@@ -237,7 +237,7 @@ impl StoredWebhooks {
     }
 
     async fn read(&self, app_id: &AppId) -> Result<(Option<Entry>, Records), Error> {
-        let [entry] = self.store.get_array(&[destination::webhooks(app_id)?]).await?;
+        let entry = self.store.get_one(&destination::webhooks(app_id)?).await?;
         let records = entry.as_ref().map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
         Ok((entry, records.unwrap_or_default()))
     }

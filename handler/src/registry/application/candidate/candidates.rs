@@ -43,7 +43,7 @@ impl Applications {
         if summary.functions_hash == live_hash {
             return Ok(Some(Application::from_parts(summary, sources)));
         }
-        let [text] = self.store.get_array(&[store_keys::version_text(app_id, summary.functions_hash)?]).await?;
+        let text = self.store.get_one(&store_keys::version_text(app_id, summary.functions_hash)?).await?;
         let sources = text.map(|text| record::read_sources(&text.value)).transpose()?;
         Ok(sources.map(|sources| Application::from_parts(summary, sources)))
     }
@@ -132,7 +132,7 @@ impl Applications {
         if candidate.version != version {
             return Err(conflict(app_id));
         }
-        let [text] = self.store.get_array(&[store_keys::version_text(app_id, candidate.functions_hash)?]).await?;
+        let text = self.store.get_one(&store_keys::version_text(app_id, candidate.functions_hash)?).await?;
         let promoted = stored.make_live(stored.expect()?, candidate.version, text.as_ref(), self.version_bounds)?;
         // Somebody else ended it between the two reads.
         let Some((batch, version)) = promoted else { return Ok(None) };

@@ -87,7 +87,7 @@ impl Applications {
     /// The limits whose hash begins with these bytes; none if they are not known, were dropped, or cannot be read, as if
     /// a later version of Airlock stored them.
     pub async fn past_limits(&self, hash: [u8; 8]) -> Result<Option<LimitsByName>, Error> {
-        let [entry] = self.store.get_array(&[store_keys::limits(hash)?]).await?;
+        let entry = self.store.get_one(&store_keys::limits(hash)?).await?;
         Ok(entry.and_then(|entry| read(&entry)).map(|record| record.limits))
     }
 }

@@ -1,7 +1,6 @@
 //! Claims of work for this process in the store, where other handlers see them. They are renewed until the work ends.
 
 use std::{
-    array,
     hash::{BuildHasher, RandomState},
     pin::pin,
     sync::{
@@ -86,7 +85,7 @@ impl Claims {
         let key = store_keys::work_claim(app_id, self.name)?;
         let value = format!("{}-{}", self.owner, self.next.fetch_add(1, Ordering::Relaxed));
         let begun = self.renewal();
-        let [claimed] = self.store.get_array(array::from_ref(&key)).await?;
+        let claimed = self.store.get_one(&key).await?;
         // What this process has done before may still be about to end.
         if claimed.as_ref().is_some_and(|claimed| !claimed.value.starts_with(self.owner.as_bytes())) {
             return Ok(None);
