@@ -2,29 +2,18 @@
 
 mod alone;
 mod audit;
-mod bridge_trials;
 pub(crate) mod bridges;
 mod browsing;
-mod charts;
 mod device_code;
-mod device_imports;
-mod device_table;
 mod devices;
 mod drafts;
 mod function_editor;
 mod functions;
-mod live;
-mod live_load;
-mod many_devices;
-mod message_pages;
 mod messages;
-mod moved_devices;
 pub(crate) mod operator;
 mod share;
-mod silence;
 mod users;
 mod visitor;
-mod webhook_changes;
 mod webhooks;
 
 use api::rest::handler::Device;

@@ -1,6 +1,6 @@
 //! The service as a process: beside others, in crashes and races, and for its operator.
 
-mod audit;
+pub(crate) mod audit;
 mod crash;
 mod in_process;
 mod instances;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use store::{Batch, Commit, Key, Tag};
 
 use crate::{
-    audit::record_here,
+    processes::audit::record_here,
     oauth::authorize::{APP, code, of_app, redeem, session, with_app},
     service::{Service, bearer},
 };

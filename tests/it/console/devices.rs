@@ -1,5 +1,11 @@
 //! Devices in the console: registered, changed, deleted.
 
+mod imports;
+mod many;
+mod moved;
+mod silence;
+mod table;
+
 use std::time::Duration;
 
 use api::rest::handler::{Device, LorawanDevice};

@@ -1,5 +1,10 @@
 //! History in the console: lists with filters, and one message, whole.
 
+mod charts;
+mod live;
+mod live_load;
+mod pages;
+
 use std::fs;
 
 use client::account::AccountClient;

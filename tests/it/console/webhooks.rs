@@ -1,5 +1,7 @@
 //! Webhooks in the console: created, tested, their dead letters, deleted.
 
+mod changes;
+
 use super::{newest, visitor::Visitor};
 use crate::{
     delivery::webhooks::receiver::{Answer, Receiver},

@@ -5,13 +5,13 @@ use std::time::Duration;
 use api::rest::handler::Device;
 use serde_json::json;
 
-use super::{
-    browsing::{ask, logged_in},
-    stored, visitor,
-    visitor::Visitor,
-};
 use crate::{
     browser::DESK,
+    console::{
+        browsing::{ask, logged_in},
+        stored, visitor,
+        visitor::Visitor,
+    },
     harness::{Network, device},
 };
 

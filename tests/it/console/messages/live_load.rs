@@ -9,12 +9,12 @@ use server::rate_limit::RateLimit;
 use testing::soon;
 use tokio::time::sleep;
 
-use super::{
-    browsing::{ask, logged_in},
-    visitor,
-};
 use crate::{
     browser::{DESK, console::wait_for_text, driver::Browser},
+    console::{
+        browsing::{ask, logged_in},
+        visitor,
+    },
     harness::{Network, Owner},
 };
 

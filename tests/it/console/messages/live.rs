@@ -2,8 +2,10 @@
 
 use reqwest::Response;
 
-use super::{Visitor, visitor};
-use crate::harness::{MESSAGE_TIMEOUT, Network};
+use crate::{
+    console::{Visitor, visitor},
+    harness::{MESSAGE_TIMEOUT, Network},
+};
 
 /// Reads until the text has come.
 async fn read_until(response: &mut Response, text: &str) -> String {

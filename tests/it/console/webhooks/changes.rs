@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use types::ApplicationRight;
 
-use super::visitor::{Page, Visitor};
 use crate::{
+    console::visitor::{Page, Visitor},
     delivery::webhooks::{call, receiver::Receiver},
     harness::{Network, Owner},
 };
@@ -17,7 +17,7 @@ const KEY: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// A network whose webhooks may have addresses of this machine, with a webhook that has headers and a key.
 async fn start(network: &Network) -> (Owner, Visitor, Receiver) {
-    let (alice, visitor) = super::visitor(network).await;
+    let (alice, visitor) = crate::console::visitor(network).await;
     let receiver = Receiver::start().await;
     let headers = json!({"Authorization": "Bearer token-of-mine", "X-Key": "other-of-mine"});
     let webhook = json!({"url": receiver.url(), "events": ["up", "down/acks"], "headers": headers, "secret": KEY});

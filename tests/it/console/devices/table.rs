@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::visitor;
-use crate::harness::Network;
+use crate::{console::visitor, harness::Network};
 
 const APPLICATION: &str = "/console/applications/alice-app";
 const DECODER: &str = "function Decoder(bytes) {

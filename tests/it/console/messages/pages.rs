@@ -2,13 +2,13 @@
 
 use api::gateway::{LocationMetadata, RxMetadata};
 
-use super::{
-    browsing::{ask, logged_in},
-    newest, visitor,
-    visitor::Visitor,
-};
 use crate::{
     browser::{DESK, console::wait_for_text, driver::Look},
+    console::{
+        browsing::{ask, logged_in},
+        newest, visitor,
+        visitor::Visitor,
+    },
     harness::{Network, Owner},
     networks::network_brokers::{
         linked,
@@ -31,7 +31,7 @@ async fn a_message_is_opened_in_the_playground_with_the_version_that_ran() {
     wait_for_text(&browser, "*[@id='verdict']", "Failed").await;
     wait_for_text(&browser, "*[@id='outcome']", "The decoder failed (line 3, column").await;
     assert_eq!(browser.value("#payloads").await, "3: 08");
-    assert_eq!(browser.value("#text").await, super::DECODER);
+    assert_eq!(browser.value("#text").await, crate::console::DECODER);
     browser.look("message-playground").await;
 }
 

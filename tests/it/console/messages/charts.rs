@@ -2,8 +2,10 @@
 
 use std::fs;
 
-use super::{Visitor, visitor};
-use crate::harness::{Network, Owner};
+use crate::{
+    console::{Visitor, visitor},
+    harness::{Network, Owner},
+};
 
 const APPLICATION: &str = "/console/applications/alice-app";
 const PATH: &str = "/console/applications/alice-app/devices/dev-1/charts";

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use api::rest::handler::{Device, LorawanDevice};
 
-use super::{stored, visitor, visitor::Visitor};
 use crate::{
+    console::{stored, visitor, visitor::Visitor},
     devices::moves::second_application,
     harness::{Network, Owner, device},
 };

@@ -16,11 +16,11 @@ use tokio::{
 };
 use types::AppId;
 
-use super::{
-    bridges::{away, bridged, check},
-    operator::{Fake, HOSTILE, start},
-};
 use crate::{
+    console::{
+        bridges::{away, bridged, check},
+        operator::{Fake, HOSTILE, start},
+    },
     harness::Network,
     networks::harness::{ChirpStack, DEVICE, uplink},
 };

@@ -7,13 +7,13 @@ use client::account::AccountClient;
 use serde_json::json;
 use types::ApplicationRight;
 
-use super::{
-    browsing::{ask, logged_in},
-    stored, visitor,
-    visitor::Visitor,
-};
 use crate::{
     browser::{DESK, console::wait_for_text},
+    console::{
+        browsing::{ask, logged_in},
+        stored, visitor,
+        visitor::Visitor,
+    },
     harness::{Network, Owner, device},
 };
 
