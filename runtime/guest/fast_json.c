@@ -29,7 +29,7 @@ const uint8_t *airlock_bytes_of_atom(JSContext *ctx, JSAtom atom, size_t *length
 bool airlock_is_plain(JSValueConst value)
 {
     JSObject *p = JS_VALUE_GET_OBJ(value);
-    JSShapeProperty *prs = p->shape->prop;
+    JSShapeProperty *prs = get_shape_prop(p->shape);
     int i;
     if (p->is_exotic || p->class_id != JS_CLASS_OBJECT)
         return false;
@@ -53,7 +53,7 @@ uint32_t airlock_next_property(JSContext *ctx, JSValueConst value, uint32_t from
     JSObject *p = JS_VALUE_GET_OBJ(value);
     JSShape *sh = p->shape;
     for (; from < (uint32_t)sh->prop_count; from++) {
-        JSShapeProperty *prs = &sh->prop[from];
+        JSShapeProperty *prs = &get_shape_prop(sh)[from];
         if (prs->atom == JS_ATOM_NULL || !(prs->flags & JS_PROP_ENUMERABLE) ||
             JS_AtomGetKind(ctx, prs->atom) != JS_ATOM_KIND_STRING)
             continue;

@@ -4,7 +4,7 @@
 set -eu
 
 ours=$(dirname "$0")
-edits_expected=113
+edits_expected=116
 
 for argument; do
     case $argument in

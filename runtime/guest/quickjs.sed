@@ -12,6 +12,12 @@ s/^#define JS_INTERRUPT_COUNTER_INIT 10000$/#define JS_INTERRUPT_COUNTER_INIT 10
 # little, over steps that have no line of their own.
 s/if (unlikely(js_poll_interrupts(ctx)))/if (unlikely(js_poll_interrupts(ctx) \&\& (pc += 3))) \/* edit *\//
 
+# Every call counts down to that question; beside the other static data, as each realm lies on pages of its own.
+s/^static no_inline __exception int __js_poll_interrupts(JSContext \*ctx)$/static int airlock_interrupt_counter = JS_INTERRUPT_COUNTER_INIT; \/* edit *\/\
+&/
+s/^    ctx->interrupt_counter = JS_INTERRUPT_COUNTER_INIT;/    airlock_interrupt_counter = JS_INTERRUPT_COUNTER_INIT; \/* edit *\//
+s/^    if (unlikely(--ctx->interrupt_counter <= 0)) {/    if (unlikely(--airlock_interrupt_counter <= 0)) { \/* edit *\//
+
 # Only an error knows where it was made. For all else that is thrown the guest asks for the place, which is that of the
 # last throw.
 /^        CASE(OP_throw):$/ {
@@ -51,8 +57,7 @@ void *js_realloc_rt(JSRuntime *rt, void *ptr, size_t size)\
     return airlock_js_realloc(ptr, size);\
 }
 /^size_t js_malloc_usable_size_rt(/,/^}/ c\
-extern size_t malloc_usable_size(const void *ptr); /* edit */\
-size_t js_malloc_usable_size_rt(JSRuntime *rt, const void *ptr) { return malloc_usable_size(ptr); }
+size_t js_malloc_usable_size_rt(JSRuntime *rt, const void *ptr) { return malloc_usable_size((void *)ptr); /* edit */ }
 
 # What lies in the image lives for ever, so nothing of it is counted: a message would dirty a dozen pages by counting up
 # and down again. Variables keep their counts. `airlock_seal` says where the image ends, and takes it out of
@@ -75,19 +80,19 @@ void airlock_seal(JSRuntime *rt, uintptr_t end)\
     }\
 }\
 
-/^static JSValue js_dup(JSValueConst v)$/,/^}/ s/^        p->ref_count++;/        if (!airlock_is_sealed(p)) p->ref_count++; \/* edit *\//
-/^void JS_FreeValueRT(/,/^}/ s/^        if (--p->ref_count <= 0) {/        if (!airlock_is_sealed(p) \&\& --p->ref_count <= 0) { \/* edit *\//
-/^static inline void js_free_string(JSRuntime/,/^}/ s/^    if (--str->header.ref_count <= 0)/    if (!airlock_is_sealed(str) \&\& --str->header.ref_count <= 0) \/* edit *\//
-/^JSAtom JS_DupAtomRT(/,/^}/ s/^        p->header.ref_count++;/        if (!airlock_is_sealed(p)) p->header.ref_count++; \/* edit *\//
-/^JSAtom JS_DupAtom(/,/^}/ s/^        p->header.ref_count++;/        if (!airlock_is_sealed(p)) p->header.ref_count++; \/* edit *\//
-/^static void __JS_FreeAtom(/,/^}/ s/^    if (--p->header.ref_count > 0)/    if (airlock_is_sealed(p) || --p->header.ref_count > 0) \/* edit *\//
+/^static JSValue js_dup(JSValueConst v)$/,/^}/ s/^        JS_REF_COUNT(p)++;/        if (!airlock_is_sealed(p)) JS_REF_COUNT(p)++; \/* edit *\//
+/^void JS_FreeValueRT(/,/^}/ s/^        if (--JS_REF_COUNT(p) <= 0) {/        if (!airlock_is_sealed(p) \&\& --JS_REF_COUNT(p) <= 0) { \/* edit *\//
+/^static inline void js_free_string(JSRuntime/,/^}/ s/^    if (--JS_REF_COUNT(str) <= 0)/    if (!airlock_is_sealed(str) \&\& --JS_REF_COUNT(str) <= 0) \/* edit *\//
+/^JSAtom JS_DupAtomRT(/,/^}/ s/^        JS_REF_COUNT(p)++;/        if (!airlock_is_sealed(p)) JS_REF_COUNT(p)++; \/* edit *\//
+/^JSAtom JS_DupAtom(/,/^}/ s/^        JS_REF_COUNT(p)++;/        if (!airlock_is_sealed(p)) JS_REF_COUNT(p)++; \/* edit *\//
+/^static void __JS_FreeAtom(/,/^}/ s/^    if (--JS_REF_COUNT(p) > 0)/    if (airlock_is_sealed(p) || --JS_REF_COUNT(p) > 0) \/* edit *\//
 s/^            if (__JS_AtomIsConst(i))$/            if (__JS_AtomIsConst(i) \&\& !airlock_is_sealed(str)) \/* edit *\//
 s/^                if (!__JS_AtomIsConst(i))$/                if (!__JS_AtomIsConst(i) \&\& !airlock_is_sealed(p)) \/* edit *\//
-s/^    if (p1->header.ref_count == 1 && p1->is_wide_char == p2->is_wide_char$/    if (!airlock_is_sealed(p1) \&\& p1->header.ref_count == 1 \&\& p1->is_wide_char == p2->is_wide_char \/* edit *\//
-/^static void gc_decref_child(/,/^}/ s/^    assert(p->ref_count > 0);/    if (airlock_is_sealed(p)) return; \/* edit *\/ assert(p->ref_count > 0);/
-/^static void gc_scan_incref_child(/,/^}/ s/^    p->ref_count++;/    if (airlock_is_sealed(p)) return; \/* edit *\/ p->ref_count++;/
-/^static void gc_scan_incref_child2(/,/^}/ s/^    p->ref_count++;/    if (airlock_is_sealed(p)) return; \/* edit *\/ p->ref_count++;/
-/^static JSShape \*js_dup_shape(/,/^}/ s/^    sh->header.ref_count++;/    if (!airlock_is_sealed(sh)) sh->header.ref_count++; \/* edit *\//
-/^static void js_free_shape(/,/^}/ s/^    if (unlikely(--sh->header.ref_count <= 0)) {/    if (!airlock_is_sealed(sh) \&\& unlikely(--sh->header.ref_count <= 0)) { \/* edit *\//
-s/^        } else if (sh->header.ref_count != 1) {/        } else if (airlock_is_sealed(sh) || sh->header.ref_count != 1) { \/* edit *\//
-s/^        if (sh->header.ref_count != 1) {/        if (airlock_is_sealed(sh) || sh->header.ref_count != 1) { \/* edit *\//
+s/^    if (JS_REF_COUNT(p1) == 1 && p1->is_wide_char == p2->is_wide_char$/    if (!airlock_is_sealed(p1) \&\& JS_REF_COUNT(p1) == 1 \&\& p1->is_wide_char == p2->is_wide_char \/* edit *\//
+/^static void gc_decref_child(/,/^}/ s/^    assert(JS_REF_COUNT(p) > 0);/    if (airlock_is_sealed(p)) return; \/* edit *\/ assert(JS_REF_COUNT(p) > 0);/
+/^static void gc_scan_incref_child(/,/^}/ s/^    JS_REF_COUNT(p)++;/    if (airlock_is_sealed(p)) return; \/* edit *\/ JS_REF_COUNT(p)++;/
+/^static void gc_scan_incref_child2(/,/^}/ s/^    JS_REF_COUNT(p)++;/    if (airlock_is_sealed(p)) return; \/* edit *\/ JS_REF_COUNT(p)++;/
+/^static JSShape \*js_dup_shape(/,/^}/ s/^    JS_REF_COUNT(sh)++;/    if (!airlock_is_sealed(sh)) JS_REF_COUNT(sh)++; \/* edit *\//
+/^static void js_free_shape(/,/^}/ s/^    if (unlikely(--JS_REF_COUNT(sh) <= 0)) {/    if (!airlock_is_sealed(sh) \&\& unlikely(--JS_REF_COUNT(sh) <= 0)) { \/* edit *\//
+s/^        } else if (JS_REF_COUNT(sh) != 1) {/        } else if (airlock_is_sealed(sh) || JS_REF_COUNT(sh) != 1) { \/* edit *\//
+s/^        if (JS_REF_COUNT(sh) != 1) {/        if (airlock_is_sealed(sh) || JS_REF_COUNT(sh) != 1) { \/* edit *\//

@@ -67,7 +67,7 @@ static void list_functions(struct list_head *objects, const StepList *to)
     struct list_head *at;
     list_for_each(at, objects) {
         JSGCObjectHeader *object = list_entry(at, JSGCObjectHeader, link);
-        if (object->gc_obj_type == JS_GC_OBJ_TYPE_FUNCTION_BYTECODE) {
+        if (JS_GC_TYPE(object) == JS_GC_OBJ_TYPE_FUNCTION_BYTECODE) {
             JSFunctionBytecode *code = (JSFunctionBytecode *)object;
             to->function(to->list, code->filename, code->func_name, code->byte_code_buf);
             list_steps(code, to);

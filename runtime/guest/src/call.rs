@@ -46,7 +46,6 @@ pub(crate) fn run(guest: &Guest, request: &[u8], reply: &mut Writer) {
         }
         None => Err(malformed()),
     };
-    reply.clear();
     match &outcome {
         Ok(outcome) => outcome.write(reply),
         Err(failure) => failure.write(reply.byte(2), guest.limits().message_bytes_max),

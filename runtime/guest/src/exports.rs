@@ -46,10 +46,6 @@ extern "C" fn initialize() {
     // SAFETY: nothing has run before.
     unsafe { __wasm_call_ctors() };
     guest::get();
-    REPLY.with_borrow_mut(|reply| {
-        reply.byte(0);
-        reply.clear();
-    });
     guest::get().runtime.seal();
 }
 
@@ -96,6 +92,8 @@ fn address_and_length(bytes: &[u8]) -> u64 {
 fn answer(run: fn(&guest::Guest, &[u8], &mut Writer)) -> u64 {
     let request = REQUEST.take();
     REPLY.with_borrow_mut(|reply| {
+        // Not the buffer of an earlier reply, which lies in the image: the host would have to put back one more page.
+        *reply = Writer::default();
         run(guest::get(), &request, reply);
         set_running_slot(NO_SLOT);
         address_and_length(reply.as_bytes())

@@ -25,7 +25,6 @@ pub(crate) fn run(guest: &Guest, request: &[u8], reply: &mut Writer) {
     guest.start();
     let outcome = load(guest, request);
     guest.runtime.collect(GARBAGE_BYTES);
-    reply.clear();
     match outcome {
         Ok(dialects) => {
             reply.byte(0);

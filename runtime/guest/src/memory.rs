@@ -2,8 +2,11 @@
 //!
 //! The allocations of one message should lie together, because the host copies back every page that they dirty. So a new
 //! block comes from the end of the heap, unless a block of the same size class is free; and [`seal`] drops all free blocks
-//! once the sources are loaded, so that every message starts on a fresh page. The four bytes before a block hold its
-//! class. Free blocks are never merged; the host's limit on linear memory limits the waste.
+//! once the sources are loaded, so that every message starts on a fresh page. Free blocks are never merged; the host's
+//! limit on linear memory limits the waste.
+//!
+//! The eight bytes before a block are the header that QuickJS expects of its own allocator: two are ours, for the class
+//! of the block, and QuickJS counts references in the others.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -20,12 +23,12 @@ const LENGTH_STEP_BYTES: usize = 1 << 20;
 const FINE_BYTES_MAX: usize = 1024;
 const FINE_CLASSES: usize = FINE_BYTES_MAX / 8 + 1;
 const CLASSES: usize = FINE_CLASSES + 4 * 20;
-const HEADER_BYTES: usize = 4;
+const HEADER_BYTES: usize = 8;
 /// The largest request: far above what the host's memory limit allows.
 const REQUEST_BYTES_MAX: usize = 1 << 28;
 
 struct Heap {
-    /// Where the next fresh block's header goes; always 4 short of a multiple of 8.
+    /// Where the next fresh block's header goes; always a multiple of 8.
     next: usize,
     end: usize,
     /// Where the first block after the last [`seal`] lies. Earlier blocks are never reused: that would dirty pages all
@@ -49,7 +52,8 @@ unsafe extern "C" {
 
 /// The class of a block of at least `bytes`, and the size such blocks have, header included.
 fn class_of(bytes: usize) -> (usize, usize) {
-    let total = (bytes + HEADER_BYTES + 7) & !7;
+    // At least a word, for the link of a free block.
+    let total = (bytes.max(1) + HEADER_BYTES + 7) & !7;
     if total <= FINE_BYTES_MAX {
         return (total / 8, total);
     }
@@ -85,7 +89,7 @@ impl Heap {
 
     fn fresh(&mut self, class: usize, total: usize) -> *mut u8 {
         if self.next == 0 {
-            self.next = (&raw const __heap_base as usize).next_multiple_of(8) + 8 - HEADER_BYTES;
+            self.next = (&raw const __heap_base as usize).next_multiple_of(8);
             self.end = core::arch::wasm32::memory_size(0) * WASM_PAGE_BYTES;
         }
         let start = self.next;
@@ -94,7 +98,7 @@ impl Heap {
         }
         self.next = start + total;
         // SAFETY: the header lies below `end`, in memory that no other block covers.
-        unsafe { *(start as *mut u32) = class as u32 };
+        unsafe { *(start as *mut u16) = class as u16 };
         (start + HEADER_BYTES) as *mut u8
     }
 
@@ -129,7 +133,7 @@ impl Heap {
         }
         self.next = start + total;
         // SAFETY: the header of a block that `allocate` gave.
-        unsafe { *(start as *mut u32) = class as u32 };
+        unsafe { *(start as *mut u16) = class as u16 };
         true
     }
 
@@ -146,7 +150,7 @@ impl Heap {
             }
         }
         self.sealed = self.next.next_multiple_of(PAGE_BYTES);
-        self.next = self.sealed + 8 - HEADER_BYTES;
+        self.next = self.sealed;
         // If the host refuses, messages have less head room.
         if self.next + HEAD_ROOM_BYTES > self.end {
             self.grow(self.next + HEAD_ROOM_BYTES);
@@ -160,14 +164,14 @@ impl Heap {
         // If the host refuses, the memory has an unusual length, which only costs time.
         if end == self.end || self.grow(end) {
             // Never backwards: loaded data may already reach into the head room.
-            self.next = self.next.max(end - HEAD_ROOM_BYTES + 8 - HEADER_BYTES);
+            self.next = self.next.max(end - HEAD_ROOM_BYTES);
         }
     }
 }
 
 fn class(block: *mut u8) -> usize {
-    // SAFETY: every block handed out has its class in the four bytes before it.
-    unsafe { *(block.sub(HEADER_BYTES) as *const u32) as usize }
+    // SAFETY: every block handed out has its class at the start of its header.
+    unsafe { *(block.sub(HEADER_BYTES) as *const u16) as usize }
 }
 
 fn heap() -> &'static mut Heap {
@@ -220,8 +224,12 @@ pub(crate) unsafe extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mu
     }
     let moved = heap().allocate(bytes);
     if !moved.is_null() {
-        // SAFETY: both blocks are ours and distinct, and the new one is the larger.
-        unsafe { ptr::copy_nonoverlapping(block.cast::<u8>(), moved, room) };
+        // SAFETY: both blocks are ours and distinct, and the new one is the larger. What lies between class and block is
+        // QuickJS's.
+        unsafe {
+            let kept = HEADER_BYTES - size_of::<u16>();
+            ptr::copy_nonoverlapping(block.cast::<u8>().sub(kept), moved.sub(kept), kept + room);
+        }
         heap().release(block.cast());
     }
     moved.cast()

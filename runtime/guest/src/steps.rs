@@ -6,7 +6,6 @@ use crate::wire::Writer;
 
 /// Writes the steps of the functions of all sources.
 pub(crate) fn list(guest: &Guest, _: &[u8], reply: &mut Writer) {
-    reply.clear();
     let list = guest.realms[0].list_steps(List { guest, reply, is_of_source: false });
     list.reply.byte(END);
 }

@@ -4,7 +4,7 @@
 //! refusal releases a small reserve, which is enough for the error, its backtrace and the reply.
 
 use crate::memory;
-use javy::quickjs::qjs::{self, size_t};
+use rquickjs_sys::{self as qjs, size_t};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};

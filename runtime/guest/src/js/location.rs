@@ -2,7 +2,7 @@
 
 use super::{Atom, Realm};
 use crate::guest;
-use javy::quickjs::qjs;
+use rquickjs_sys as qjs;
 use std::ffi::c_int;
 
 unsafe extern "C" {

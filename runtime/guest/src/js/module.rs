@@ -3,7 +3,7 @@
 use super::realm::{Realm, Unevaluated};
 use super::script_text::{self, Extent, ScriptText};
 use super::value::{Thrown, Value};
-use javy::quickjs::qjs;
+use rquickjs_sys as qjs;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
 

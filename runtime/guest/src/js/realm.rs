@@ -3,7 +3,7 @@
 use super::script_text::{self, Extent, ScriptText};
 use super::value::{Thrown, Value};
 use super::{Atom, Runtime};
-use javy::quickjs::qjs;
+use rquickjs_sys as qjs;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::NonNull;
 

@@ -2,7 +2,7 @@
 
 use super::{allocation, module};
 use crate::memory;
-use javy::quickjs::qjs;
+use rquickjs_sys as qjs;
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
 

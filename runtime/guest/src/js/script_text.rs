@@ -1,6 +1,6 @@
 //! The text of a script, as QuickJS reads it.
 
-use javy::quickjs::qjs;
+use rquickjs_sys as qjs;
 use std::ffi::{CStr, c_char};
 
 /// A text with a zero byte behind it. Unlike a [`CStr`] it may have others: ECMAScript allows them in strings and comments.

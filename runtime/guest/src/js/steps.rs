@@ -1,7 +1,7 @@
 //! Lists the steps of all scripts, for a host that counts them.
 
 use super::{Atom, Realm};
-use javy::quickjs::qjs;
+use rquickjs_sys as qjs;
 use std::ffi::{c_int, c_void};
 
 /// Receives the list of steps.

@@ -1,7 +1,7 @@
 //! Values, their properties, and exceptions.
 
 use super::Realm;
-use javy::quickjs::qjs;
+use rquickjs_sys as qjs;
 use std::ffi::{c_char, c_int};
 use std::ops::Deref;
 use std::ptr;
