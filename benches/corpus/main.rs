@@ -9,19 +9,26 @@
 //! | warm | native QuickJS with one context for all messages, without isolation |
 //! | runtime | native QuickJS with a new runtime and source evaluation per message |
 //! | buffer | the same, also evaluating the `Buffer` polyfill in `AIRLOCK_POLYFILL` |
+//! | jitless | V8 without JIT (`node --jitless`) with one context for all messages, without isolation |
+//! | v8 | the same with JIT |
 //! | node | Node's `vm` with a new context and a time limit per message |
+//! | goja | goja with one runtime for all messages: the program that `AIRLOCK_GOJA` names |
+//! | goja-new | goja with a new runtime per message, in which a compiled script runs |
+//! | otto, otto-new | the same two with otto: the program that `AIRLOCK_OTTO` names |
 //! | counted | our sandbox that counts steps, as for `functions profile` and coverage |
 //! | bench | what `functions bench` reports for the same messages |
 //!
 //! The codecs are the records in `AIRLOCK_CORPUS`, or our own. `AIRLOCK_WAYS=fresh,warm` selects variants,
-//! `AIRLOCK_ROUNDS` sets the number of rounds, `AIRLOCK_TSV` names an output file with the figures of each codec.
+//! `AIRLOCK_ROUNDS` sets the number of rounds, `AIRLOCK_TSV` names an output file with the figures of each codec. The
+//! programs for goja and otto are built from `benches/peers/go`. A codec that fails in another engine, or that gives
+//! other results there than in our sandbox, is counted and not timed.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "benches are configured by environment variables")]
 
 mod codecs;
 mod native;
-mod node;
 mod ours;
+mod peers;
 #[path = "../shared/codecs.rs"]
 mod records;
 mod rounds;
@@ -31,16 +38,35 @@ use std::{env, fs};
 
 use codecs::Codec;
 use native::Warm;
-use node::Node;
 use ours::{Counted, Engines, Ours};
+use peers::Peer;
 use rounds::{Timing, Way};
+use serde_json::Value;
 use table::{Goal, Table};
 
-const COLUMNS: [&str; 10] =
-    ["fresh", "guest", "three", "unmetered", "warm", "runtime", "buffer", "node", "counted", "bench"];
+const COLUMNS: [&str; 16] = [
+    "fresh",
+    "guest",
+    "three",
+    "unmetered",
+    "warm",
+    "jitless",
+    "v8",
+    "runtime",
+    "buffer",
+    "node",
+    "goja",
+    "goja-new",
+    "otto",
+    "otto-new",
+    "counted",
+    "bench",
+];
 
-const GOALS: [Goal; 9] = [
+const GOALS: [Goal; 11] = [
     Goal { what: "fresh sandbox ÷ warm native call", over: "fresh", under: "warm", goal: "≤ 1.3, ≤ 1.2" },
+    Goal { what: "fresh sandbox ÷ warm V8 without JIT", over: "fresh", under: "jitless", goal: "≤ 1.5" },
+    Goal { what: "fresh sandbox ÷ warm V8 with JIT", over: "fresh", under: "v8", goal: "none" },
     Goal { what: "new native runtime and source ÷ ours", over: "runtime", under: "fresh", goal: "≥ 36, ≥ 36" },
     Goal { what: "the same with a polyfill ÷ ours", over: "buffer", under: "fresh", goal: "≥ 400, ≥ 270" },
     Goal { what: "Node's vm ÷ ours", over: "node", under: "fresh", goal: "≥ 25" },
@@ -76,7 +102,7 @@ impl Plan {
 }
 
 /// Measures one codec, in the order of the plan's columns.
-fn measure(plan: &Plan, engines: &Engines, node: Option<&mut Node>, codec: &Codec) -> Vec<Option<Timing>> {
+fn measure(plan: &Plan, engines: &Engines, peers: &mut [Peer], codec: &Codec) -> Vec<Option<Timing>> {
     let warm = Warm::new(codec).unwrap();
     let mut fresh = Ours::new(&engines.usual, &codec.sources()).unwrap();
     let mut three = Ours::new(&engines.usual, &codec.three_sources());
@@ -113,9 +139,15 @@ fn measure(plan: &Plan, engines: &Engines, node: Option<&mut Node>, codec: &Code
     if plan.has("bench") {
         timings.push(("bench", engines.bench(codec)));
     }
-    timings.extend(node.and_then(|node| node.time(codec, few)).map(|timing| ("node", timing)));
+    let expected = results(&mut fresh, codec);
+    timings.extend(peers.iter_mut().filter_map(|peer| Some((peer.column, peer.time(codec, many, &expected)?))));
     let timing = |column: &&str| timings.iter().find(|(name, _)| name == column).map(|(_, timing)| *timing);
     plan.columns.iter().map(timing).collect()
+}
+
+/// The fields of each message in our sandbox.
+fn results(fresh: &mut Ours, codec: &Codec) -> Vec<Value> {
+    codec.messages.iter().map(|message| serde_json::from_str(&fresh.json(message).unwrap()).unwrap()).collect()
 }
 
 /// Runs each message in a new runtime.
@@ -141,15 +173,16 @@ fn usable(engines: &Engines, mut codec: Codec) -> Option<Codec> {
 fn main() {
     let plan = Plan::read();
     let engines = Engines::new();
-    let mut node = if plan.has("node") { Node::start() } else { None };
+    let mut peers = Peer::start(&plan.columns);
     let all = codecs::read();
     let known = all.len();
     let usable: Vec<Codec> = all.into_iter().filter_map(|codec| usable(&engines, codec)).collect();
     println!("{} of {known} codecs work in both engines", usable.len());
-    let row = |codec: &Codec| (codec.id.clone(), measure(&plan, &engines, node.as_mut(), codec));
+    let row = |codec: &Codec| (codec.id.clone(), measure(&plan, &engines, &mut peers, codec));
     let rows = usable.iter().map(row).collect();
     let table = Table { columns: plan.columns, rows };
     table.print(&GOALS);
+    Peer::report(&peers);
     if let Some(path) = env::var_os("AIRLOCK_TSV") {
         fs::write(path, table.tsv()).unwrap();
     }

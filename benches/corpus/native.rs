@@ -7,7 +7,7 @@ use runtime::{Call, Dialect};
 use crate::codecs::Codec;
 
 /// Globals that every server provides.
-const PRELUDE: &str = "var module = { exports: {} }, exports = module.exports;";
+pub(crate) const PRELUDE: &str = "var module = { exports: {} }, exports = module.exports;";
 
 /// One context for all messages, without isolation.
 pub(crate) struct Warm {

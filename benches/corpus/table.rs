@@ -17,6 +17,13 @@ pub(crate) struct Goal {
     pub(crate) goal: &'static str,
 }
 
+/// The quotients of two columns: of their medians, of their means, and the median of those of each codec.
+struct Ratio {
+    medians: f64,
+    means: f64,
+    each: f64,
+}
+
 type Pick = fn(&Timing) -> f64;
 const PICKS: [(&str, Pick); 2] = [("best batch", |timing| timing.best), ("median batch", |timing| timing.median)];
 
@@ -25,13 +32,8 @@ impl Table {
     pub(crate) fn print(&self, goals: &[Goal]) {
         for (name, pick) in PICKS {
             println!("\n{} codecs, {name} of each, µs per message\n", self.rows.len());
-            println!("| way | codecs | median | mean |\n|---|--:|--:|--:|");
-            for column in &self.columns {
-                let mut all: Vec<f64> = self.pairs(column, column, pick).map(|(_, value, _)| value).collect();
-                if !all.is_empty() {
-                    println!("| {column} | {} | {:.2} | {:.2} |", all.len(), median(&mut all), mean(&all));
-                }
-            }
+            println!("| way | codecs | median | mean | ÷ fresh: median | mean |\n|---|--:|--:|--:|--:|--:|");
+            self.columns.iter().for_each(|column| self.print_way(column, pick));
             println!("\n| figure | median ÷ median | mean ÷ mean | median of ratios | goal |\n|---|--:|--:|--:|--:|");
             goals.iter().for_each(|goal| self.print_goal(goal, pick));
         }
@@ -40,20 +42,41 @@ impl Table {
         }
     }
 
-    fn print_goal(&self, goal: &Goal, pick: Pick) {
-        let (mut over, mut under, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-        for (_, a, b) in self.pairs(goal.over, goal.under, pick) {
-            over.push(a);
-            under.push(b);
-            ratios.push(a / b);
-        }
-        if ratios.is_empty() {
-            println!("| {} | not measured | | | {} |", goal.what, goal.goal);
+    /// Prints the times of a way, and what it takes relative to a fresh sandbox on the codecs that run in both.
+    fn print_way(&self, column: &str, pick: Pick) {
+        let mut all: Vec<f64> = self.pairs(column, column, pick).map(|(_, value, _)| value).collect();
+        if all.is_empty() {
             return;
         }
-        let medians = median(&mut over) / median(&mut under);
-        let means = mean(&over) / mean(&under);
-        println!("| {} | {medians:.3} | {means:.3} | {:.3} | {} |", goal.what, median(&mut ratios), goal.goal);
+        print!("| {column} | {} | {:.2} | {:.2} |", all.len(), median(&mut all), mean(&all));
+        match self.ratio(column, "fresh", pick) {
+            Some(ratio) => println!(" {:.2} | {:.2} |", ratio.medians, ratio.means),
+            None => println!(" | |"),
+        }
+    }
+
+    fn print_goal(&self, goal: &Goal, pick: Pick) {
+        match self.ratio(goal.over, goal.under, pick) {
+            Some(Ratio { medians, means, each }) => {
+                println!("| {} | {medians:.3} | {means:.3} | {each:.3} | {} |", goal.what, goal.goal);
+            }
+            None => println!("| {} | not measured | | | {} |", goal.what, goal.goal),
+        }
+    }
+
+    /// Two columns compared on the codecs that have both; `None` if no codec has.
+    fn ratio(&self, over: &str, under: &str, pick: Pick) -> Option<Ratio> {
+        let (mut overs, mut unders, mut each) = (Vec::new(), Vec::new(), Vec::new());
+        for (_, a, b) in self.pairs(over, under, pick) {
+            overs.push(a);
+            unders.push(b);
+            each.push(a / b);
+        }
+        (!each.is_empty()).then(|| Ratio {
+            medians: median(&mut overs) / median(&mut unders),
+            means: mean(&overs) / mean(&unders),
+            each: median(&mut each),
+        })
     }
 
     fn print_worst(&self, goal: &Goal) {
