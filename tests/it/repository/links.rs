@@ -111,7 +111,7 @@ fn pages() -> BTreeMap<PathBuf, Page> {
 }
 
 /// The files of the repository, without those that were built: there may be no Git to ask.
-fn files() -> Vec<PathBuf> {
+pub(crate) fn files() -> Vec<PathBuf> {
     let (mut files, mut dirs) = (Vec::new(), vec![PathBuf::from(ROOT)]);
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
