@@ -27,7 +27,7 @@ fn main() {
     println!("cargo::rustc-env=AIRLOCK_VERSION={version}");
 }
 
-/// What Git prints; `None` without Git, or outside a repository.
+/// The output of Git; `None` without Git, or outside a repository.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned()).filter(|text| !text.is_empty())

@@ -95,13 +95,13 @@ pub struct Settings {
     pub announce_host: String,
     /// Addresses that the services listen on. Port 0 picks a free port.
     pub listen: ListenSettings,
-    /// How commands reach the services.
+    /// Connections of commands to the services.
     pub client: ClientSettings,
     /// Where the services store data.
     pub store: StoreSettings,
     /// TLS of the gRPC listeners.
     pub tls: TlsSettings,
-    /// How services check credentials.
+    /// Verification of credentials.
     pub auth: AuthSettings,
     /// Limits of every listener.
     pub serve: serve::ServeSettings,
@@ -115,13 +115,13 @@ pub struct Settings {
     pub discovery: discovery::Settings,
     /// The handler.
     pub handler: handler::Settings,
-    /// What is kept of messages.
+    /// The history of messages.
     pub history: history::Settings,
     /// The embedded MQTT broker.
     pub broker: BrokerSettings,
     /// A broker that others run, in which several handlers publish the same.
     pub external_broker: ExternalBrokerSettings,
-    /// What is published, and where.
+    /// Published messages, and their destinations.
     pub output: OutputSettings,
     /// The bridges to existing networks.
     pub bridge: BridgeSettings,
@@ -149,7 +149,7 @@ pub struct ListenSettings {
     pub handler_http: String,
 }
 
-/// How commands reach the services.
+/// Connections of commands to the services.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClientSettings {
@@ -198,19 +198,19 @@ pub struct ExternalBrokerSettings {
     pub mqtt: MqttSettings,
     /// Address at which applications reach the broker, which the handler announces. If unset, that of the connection.
     pub announced_address: Option<String>,
-    /// Whether this handler receives downlinks from the broker, a share of them or in turns with other handlers.
+    /// True if this handler receives downlinks from the broker, a share of them or in turns with other handlers.
     pub receives_downlinks: bool,
     /// Address at which the broker asks what clients may do; empty for none. Only brokers should reach it.
     pub access_listen: String,
     /// File with a secret of 16 letters and digits or more, with which the paths of those questions begin. Needed where
     /// others than this machine reach the address.
     pub access_secret_file: Option<PathBuf>,
-    /// How many client ids an application may use in a week, at most 1000. Each is kept in the store.
+    /// Number of client ids that an application may use in a week, at most 1000. Each is kept in the store.
     pub clients_per_application_max: usize,
-    /// Whether client ids must begin with the id of their application and a colon. Without it, an application can keep
+    /// True if client ids must begin with the id of their application and a colon. Without it, an application can keep
     /// others from an id by using it first.
     pub client_ids_name_application: bool,
-    /// How long the broker may take to confirm a message, in milliseconds. An uplink that it has not confirmed by then
+    /// Time that the broker may take to confirm a message, in milliseconds. An uplink that it has not confirmed by then
     /// is refused as unavailable, so that its sender repeats it.
     pub confirm_timeout_ms: u64,
 }

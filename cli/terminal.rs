@@ -21,7 +21,7 @@ pub(crate) struct PasswordSource {
     pub(crate) password_stdin: bool,
 }
 
-/// Whether to ask before doing something that cannot be undone.
+/// Confirmation before something that cannot be undone.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Confirmation {
     /// Do not ask for confirmation

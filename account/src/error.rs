@@ -182,7 +182,7 @@ pub enum Error {
     /// A login at an OpenID Connect provider failed.
     #[error("login with {title} failed: {reason}")]
     Provider {
-        /// What users call the provider.
+        /// The provider's name for users.
         title: String,
         /// The check that failed.
         reason: ProviderError,

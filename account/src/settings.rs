@@ -35,17 +35,17 @@ pub struct Settings {
     /// Rate limits of logins, registrations and mails.
     #[serde(rename = "limits")]
     pub rate_limits: RateLimits,
-    /// How mail is sent. Without it, mails are written to the log.
+    /// The mail server. Without it, mails are written to the log.
     pub mail: Option<MailSettings>,
     /// The block of EUIs for applications: its first EUI and the number of fixed bits.
     ///
     /// The default is locally administered. If the IEEE assigned a block to you, set it here.
     #[schemars(with = "String")]
     pub eui_block: EuiBlock,
-    /// Whether first-party clients may log in with a user's name and password.
+    /// True if first-party clients may log in with a user's name and password.
     pub password_grant: bool,
-    /// How many passwords are checked in parallel; each check takes 19 MiB. Zero means one less than the number of
-    /// cores.
+    /// Number of passwords that are checked in parallel; each check takes 19 MiB. Zero means one less than the number
+    /// of cores.
     pub password_checks_max: usize,
     /// OAuth clients to create if they do not exist. Later changes here have no effect.
     ///

@@ -2,7 +2,7 @@
 
 use client::Error;
 
-/// What a network's API says of an application that somebody has entered.
+/// A network's answer about an application that somebody has entered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplicationCheck {
     /// The network has it. The text has what else is known of it, and may be empty.
@@ -14,7 +14,7 @@ pub enum ApplicationCheck {
 }
 
 impl ApplicationCheck {
-    /// Whether the application is there is not known, because the API failed.
+    /// The API failed, so nobody knows if the application is there.
     pub fn unanswered(error: &Error) -> Self {
         let reason = error.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
         Self::Uncertain(format!("the API has not answered whether it is there ({error}{reason})"))

@@ -4,10 +4,10 @@ use runtime::{CallOutcome, LogEntry};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a run cost, and what the codec logged.
+/// The cost of a run, and the codec's logs.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Cost {
-    /// What the codec wrote to the console.
+    /// The codec's output on the console.
     logs: Vec<Log>,
     /// Fuel: the same for the same message on every machine.
     pub(crate) fuel: u64,

@@ -62,7 +62,7 @@ pub(crate) enum Input {
     Fields(Box<RawValue>),
 }
 
-/// What came of a message.
+/// The result of a message.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "Result")]
 pub(crate) struct CodecResult {
@@ -70,7 +70,7 @@ pub(crate) struct CodecResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub(crate) fields: Option<Box<RawValue>>,
-    /// What `normalizeUplink` made of the fields.
+    /// The result of `normalizeUplink`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     normalized: Option<Box<RawValue>>,
@@ -89,7 +89,7 @@ pub(crate) struct CodecResult {
     cost: Cost,
 }
 
-/// Why a codec has no result; these members stand beside those of the error.
+/// The failure of a codec; these members stand beside those of the error.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FunctionFailure {
     /// `decoder`, `converter`, `validator` or `encoder`.
@@ -110,7 +110,7 @@ pub(crate) struct FunctionFailure {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Failure")]
 pub(crate) struct FailedMessage {
-    /// What failed, in one sentence.
+    /// The failure in one sentence.
     pub(crate) error: String,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<FunctionFailure>,

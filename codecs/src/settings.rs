@@ -19,7 +19,7 @@ pub struct Settings {
     /// The names of the service, where only this machine reaches it and there is no key: it answers for no other host,
     /// besides `localhost` and IP addresses. A proxy may pass on its own name.
     pub hosts: Vec<String>,
-    /// How often the directory is read again, in milliseconds.
+    /// Interval of reading the directory again, in milliseconds.
     pub refresh_interval_ms: u64,
     /// Maximum number of codecs.
     pub codecs_max: usize,

@@ -10,7 +10,7 @@ use types::{ClientId, UserId};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Whether `airlock serve` has the console, at the address of the account service below `/console`.
+    /// True if `airlock serve` has the console, at the address of the account service below `/console`.
     pub enabled: bool,
     /// Address that `airlock serve console` listens on, plain HTTP.
     pub listen: String,

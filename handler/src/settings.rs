@@ -36,23 +36,23 @@ pub struct Settings {
     #[schemars(with = "Vec<String>")]
     #[serde(rename = "brokers")]
     pub network_brokers: Vec<ComponentId>,
-    /// How many payload functions stay loaded.
+    /// Bounds on loaded payload functions.
     pub loading: Loading,
-    /// How many versions of its functions each application keeps.
+    /// Bounds on the versions of its functions that each application keeps.
     #[serde(rename = "versions")]
     pub version_bounds: VersionBounds,
     /// Overrides of `sandbox.limits` for the functions of single applications, by application id.
     #[schemars(with = "BTreeMap<String, LimitOverrides>")]
     #[serde(rename = "limits")]
     pub sandbox_limits: BTreeMap<AppId, LimitOverrides>,
-    /// How often clients may call the API.
+    /// Rates at which clients may call the API.
     #[serde(rename = "calls")]
     pub rate_limits: RateLimits,
     /// The device address prefixes of the network.
     pub prefixes: Vec<Prefix>,
 }
 
-/// How many payload functions stay loaded. Others are loaded when a message needs them, from `sandbox.cache_dir` or
+/// Bounds on loaded payload functions. Others are loaded when a message needs them, from `sandbox.cache_dir` or
 /// from their source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -11,7 +11,7 @@ use types::AppId;
 
 use self::bucket::BucketSettings;
 
-/// What is kept of messages, and for how long.
+/// Messages in history, and their retention.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -23,19 +23,19 @@ pub struct Settings {
     pub bytes_max: u64,
     /// Maximum size of the history of one application on disk, in bytes. Defaults to a quarter of `bytes_max`.
     pub application_bytes_max: Option<u64>,
-    /// How long messages are kept, in days.
+    /// Retention of messages, in days.
     pub days_max: u32,
-    /// How long a live message waits to be on disk before it goes on, in milliseconds.
+    /// Time that a live message waits to be on disk before it goes on, in milliseconds.
     pub wait_ms_max: u64,
     /// Maximum size of messages in memory that wait to be written, in bytes. If there are more, further ones are not
     /// kept.
     pub queue_bytes_max: usize,
-    /// How large the file of new messages becomes, in bytes, before they move to Parquet files: up to four times this if
+    /// Size of the file of new messages, in bytes, at which they move to Parquet files: up to four times this if
     /// they are of 512 applications or more, but at most an eighth of each limit that is set.
     pub segment_bytes_max: u64,
-    /// How long new messages stay out of Parquet files, in minutes.
+    /// Time that new messages stay out of Parquet files, in minutes.
     pub seal_after_minutes: u32,
-    /// How many queries read at the same time. Others wait, and one application reads with one at a time.
+    /// Number of queries that read at the same time. Others wait, and one application reads with one at a time.
     pub scans_max: usize,
     /// Where handlers that share no directory see each other's Parquet files.
     pub bucket: BucketSettings,
@@ -44,14 +44,14 @@ pub struct Settings {
     pub applications: BTreeMap<AppId, ApplicationSettings>,
 }
 
-/// What is kept of the messages of one application, where it differs.
+/// Stored messages of one application, where its settings differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApplicationSettings {
     /// Maximum size of its history on disk, in bytes; zero keeps nothing. Files are deleted whole, and each has what is
     /// of the application in up to 1 MiB of new messages: with less than 8 MiB, much less may be kept than fits.
     pub bytes_max: Option<u64>,
-    /// How long its messages are kept, in days.
+    /// Retention of its messages, in days.
     pub days_max: Option<u32>,
 }
 

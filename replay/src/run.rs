@@ -35,7 +35,7 @@ pub struct Replay<'a> {
     pub defaults: &'a Defaults,
     /// Number of threads that run functions.
     pub jobs: usize,
-    /// How each uplink is written, if that is wanted.
+    /// Format of the uplinks, if they are written.
     pub output: Option<OutputFormat>,
     /// Writes a statement of SQL for each row that changed, if that is wanted.
     pub updates: Option<Updates>,

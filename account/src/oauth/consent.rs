@@ -21,7 +21,7 @@ use crate::{
 pub(crate) struct AuthorizedClient {
     /// The client's id.
     pub(crate) name: ClientId,
-    /// What it may do.
+    /// The scopes that it asks for.
     pub(crate) scope: Vec<Scope>,
     /// When the user authorized it first.
     pub(crate) given: Timestamp,

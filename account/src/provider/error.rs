@@ -17,7 +17,7 @@ pub enum ProviderError {
          check `account.login_providers.<name>` and the provider"
     )]
     Withheld {
-        /// What was asked for.
+        /// The request: a noun for the message.
         what: &'static str,
         /// The provider's text, or the status.
         reason: String,

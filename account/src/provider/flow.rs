@@ -30,7 +30,7 @@ pub(super) struct Flow {
     expires: Timestamp,
 }
 
-/// What the login is for.
+/// The purpose of a login.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Purpose {
     /// To log in, and then to go to a path.

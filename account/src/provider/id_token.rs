@@ -15,7 +15,7 @@ const LEEWAY_S: u64 = 60;
 /// The limit of the specification.
 const SUBJECT_BYTES_MAX: usize = 255;
 
-/// What a token must say.
+/// The claims that a token must have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected<'a> {
     pub(super) issuer: &'a str,

@@ -19,7 +19,7 @@ use crate::{
     user::{UserRecord, email::Email, linked_login::Identity},
 };
 
-/// What the provider sends a browser back with.
+/// The parameters with which the provider sends a browser back.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: Option<Secret>,
@@ -36,7 +36,7 @@ pub(crate) struct Returned<'a> {
     pub(crate) session: Option<&'a Session>,
 }
 
-/// What a login at a provider has led to.
+/// The result of a login at a provider.
 pub(crate) enum Arrival {
     LoggedIn {
         /// The cookie of the new session.

@@ -1,4 +1,4 @@
-//! What a provider tells of a person.
+//! A person's profile at a provider.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What a provider publishes, its description and its keys, remembered for a while.
+//! A provider's description and keys, cached for a while.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ const KEYS_INTERVAL: Duration = Duration::from_secs(30);
 /// Time after a failure for which the provider is not called again.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// What a provider publishes.
+/// A provider's description and keys.
 pub(super) struct Published {
     client: OpenIdClient,
     clock: Arc<dyn Clock>,

@@ -35,7 +35,7 @@ pub struct ProviderName(String);
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderSettings {
-    /// What users call it: the login page has a button `Log in with <title>`.
+    /// Name for users: the login page has a button `Log in with <title>`.
     pub title: String,
     /// Its issuer, exactly as the provider writes it, such as `https://login.example.com/realms/main`.
     pub issuer: String,
@@ -48,7 +48,7 @@ pub struct ProviderSettings {
     /// The scopes to ask for, separated by spaces.
     #[serde(default = "default_scope")]
     pub scope: String,
-    /// Whether somebody who logs in for the first time gets an account. Otherwise only users can log in who have
+    /// True if somebody who logs in for the first time gets an account. Otherwise only users can log in who have
     /// linked their login at the provider in their profile.
     #[serde(default)]
     pub create_users: bool,

@@ -1,4 +1,4 @@
-//! What services in the same process ask about credentials. Others get the same answers over HTTP.
+//! Checks of credentials for services in the same process. Others get the same answers over HTTP.
 
 use std::fmt::Display;
 

@@ -21,28 +21,28 @@ pub struct ChirpStackSettings {
     pub to: MqttSettings,
     /// About how many events the stream keeps to which decoded events are added.
     pub to_history_max: u64,
-    /// What precedes the topics on the broker of `to`, or the key of the stream. If unset, `airlock/` or `airlock:`
+    /// Prefix of the topics on the broker of `to`, or the key of the stream. If unset, `airlock/` or `airlock:`
     /// when that is also the broker or the server that the events come from, and nothing otherwise.
     pub to_prefix: Option<String>,
-    /// Whether several bridges share the messages of a broker, where it speaks MQTT 5. Set it to false for a single
+    /// True if several bridges share the messages of a broker, where it speaks MQTT 5. Set it to false for a single
     /// bridge behind a Mosquitto that forgets shared subscriptions when it restarts, as 2.0.11 does.
     pub shared_subscription: bool,
-    /// Whether the script of a device profile runs although the profile's codec is `None`. ChirpStack keeps the script
+    /// True if the script of a device profile runs although the profile's codec is `None`. ChirpStack keeps the script
     /// when its own decoding is switched off, which saves its processor.
     pub kept_scripts: bool,
-    /// How often changes are fetched from the API, in milliseconds.
+    /// Interval of fetching changes from the API, in milliseconds.
     pub refresh_interval_ms: u64,
     /// Maximum number of messages in progress. The broker keeps further ones.
     pub in_flight_max: u16,
-    /// How long a message waits for a sandbox, in milliseconds. After that it is published as it came.
+    /// Time that a message waits for a sandbox, in milliseconds. After that it is published as it came.
     pub sandbox_wait_ms_max: u64,
-    /// How long a message waits for ChirpStack's API, in milliseconds. After that it is published as it came.
+    /// Time that a message waits for ChirpStack's API, in milliseconds. After that it is published as it came.
     pub api_wait_ms_max: u64,
-    /// How long a message waits for a broker that refuses it, in milliseconds. After that it is dropped and counted.
+    /// Time that a message waits for a broker that refuses it, in milliseconds. After that it is dropped and counted.
     pub refused_wait_ms_max: u64,
-    /// How long duplicates of a message are recognized, in milliseconds.
+    /// Time within which duplicates of a message are recognized, in milliseconds.
     pub duplicate_window_ms: u64,
-    /// How many messages are remembered to recognize duplicates.
+    /// Number of messages that are remembered to recognize duplicates.
     pub duplicate_messages_max: usize,
     /// Maximum number of device profiles in memory.
     pub profiles_max: usize,

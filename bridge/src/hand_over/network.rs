@@ -58,11 +58,11 @@ pub struct Route {
 pub struct NetworkState {
     /// Its connections, each with what it brings; none if the network only sends us webhooks.
     pub connections: Vec<(String, ConnectionState)>,
-    /// Whether its API can be used; none if the settings have none.
+    /// State of the connection to its API; none if the settings have no API.
     pub api: Option<ConnectionState>,
     /// Number of messages that were received and are not acknowledged yet.
     pub in_progress: usize,
-    /// What it brought and took.
+    /// Its traffic in both directions.
     pub traffic: TrafficState,
 }
 

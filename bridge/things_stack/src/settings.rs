@@ -27,23 +27,23 @@ pub struct ThingsStackSettings {
     pub webhook: WebhookSettings,
     /// The broker on which decoded messages are published, and on which downlinks are taken.
     pub to: MqttSettings,
-    /// What precedes the topics on the broker of `to`. If unset, nothing.
+    /// Prefix of the topics on the broker of `to`. If unset, nothing.
     pub to_prefix: Option<String>,
-    /// How often changes are fetched from the API, in milliseconds.
+    /// Interval of fetching changes from the API, in milliseconds.
     pub refresh_interval_ms: u64,
-    /// How many devices are fetched again in each interval, those that were fetched longest ago first.
+    /// Number of devices that are fetched again in each interval, those that were fetched longest ago first.
     pub refresh_devices_max: usize,
     /// Maximum number of messages in progress.
     pub in_flight_max: u16,
-    /// How long a message waits for a sandbox, in milliseconds. After that it is published as it came.
+    /// Time that a message waits for a sandbox, in milliseconds. After that it is published as it came.
     pub sandbox_wait_ms_max: u64,
-    /// How long a message waits for the API, in milliseconds. After that it is published as it came.
+    /// Time that a message waits for the API, in milliseconds. After that it is published as it came.
     pub api_wait_ms_max: u64,
-    /// How long a message waits for a broker that refuses it, in milliseconds. After that it is dropped and counted.
+    /// Time that a message waits for a broker that refuses it, in milliseconds. After that it is dropped and counted.
     pub refused_wait_ms_max: u64,
-    /// How long duplicates of a message are recognized, in milliseconds.
+    /// Time within which duplicates of a message are recognized, in milliseconds.
     pub duplicate_window_ms: u64,
-    /// How many messages are remembered to recognize duplicates.
+    /// Number of messages that are remembered to recognize duplicates.
     pub duplicate_messages_max: usize,
     /// Maximum number of models of the device repository in memory.
     pub models_max: usize,

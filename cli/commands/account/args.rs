@@ -25,7 +25,7 @@ pub(crate) enum Account {
     },
 }
 
-/// What works on the server's store, whether it runs or not.
+/// Commands on the server's store, which work whether it runs or not.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Manage {
     /// Manage users: list, create, disable, reset passwords

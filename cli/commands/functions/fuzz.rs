@@ -55,7 +55,7 @@ pub(crate) struct Fuzz {
     jobs: Option<u16>,
 }
 
-/// How a report is printed.
+/// Format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FuzzFormat {
     /// Text for people

@@ -70,7 +70,7 @@ pub(crate) enum History {
     },
 }
 
-/// How stored uplinks are decoded again.
+/// Options for decoding stored uplinks again.
 #[derive(Debug, Args)]
 pub(crate) struct Decode {
     #[command(flatten)]
@@ -101,7 +101,7 @@ pub(crate) struct Decode {
     pub(super) html: Option<PathBuf>,
 }
 
-/// How stored messages are sent again.
+/// Options for sending stored messages again.
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
     #[command(flatten)]
@@ -121,7 +121,7 @@ pub(crate) struct Replay {
     pub(super) dry_run: bool,
 }
 
-/// How records are written.
+/// Format of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// An object per line

@@ -97,7 +97,7 @@ struct PortRequest {
 struct PortReply {
     /// Empty if there is none.
     text: String,
-    /// What differs from the text before, as a unified diff.
+    /// The changes to the text, as a unified diff.
     diff: String,
     is_sound: bool,
     changes: Vec<String>,

@@ -81,7 +81,7 @@ pub(crate) struct CodecFile {
     pub(crate) file: PathBuf,
 }
 
-/// How a file is written.
+/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// A JSON object on each line
@@ -92,7 +92,7 @@ pub(crate) enum Format {
     Parquet,
 }
 
-/// How payloads are written.
+/// Encoding of payloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EncodingName {
     /// Base64

@@ -25,7 +25,7 @@ pub(super) struct CodecList {
 #[schemars(rename = "Codec")]
 struct CodecItem {
     name: CodecName,
-    /// Why it cannot be used, or why an older version of it is used.
+    /// The reason why it cannot be used, or why an older version of it is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }

@@ -32,7 +32,7 @@ pub(super) struct EmqxRequest {
     /// The payload in base64. To decode: the bytes of the device, or with `opts` `json` a message as
     /// `POST /codecs/{name}` takes it. To encode: the fields as JSON.
     payload: String,
-    /// What to do.
+    /// The direction of the message.
     #[serde(rename = "type")]
     direction: Direction,
     /// The LoRaWAN port, as a number or a string, 1 by default; or `json`.

@@ -21,7 +21,7 @@ pub(super) struct RestError(Error);
 pub(super) struct FailureBody {
     /// The HTTP status.
     code: u16,
-    /// What is wrong, in one sentence.
+    /// The problem in one sentence.
     error: String,
     #[serde(flatten)]
     failure: FunctionFailure,

@@ -50,7 +50,7 @@ pub(super) enum Results {
     Several(Vec<Box<RawValue>>),
 }
 
-/// What came of one of several messages.
+/// The result of one of several messages.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum Item {

@@ -48,7 +48,7 @@ const SHOWN: [(&str, &str); 11] = [
 #[serde(transparent)]
 pub(crate) struct Texts(BTreeMap<String, String>);
 
-/// What a device was when a form was opened. The form brings it back.
+/// A device as it was when a form was opened. The form brings it back.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Base {
     pub(crate) texts: Texts,
@@ -62,12 +62,12 @@ pub(crate) struct Difference {
     pub(crate) label: &'static str,
     pub(crate) before: String,
     pub(crate) now: String,
-    /// What is in the form, if it is neither.
+    /// The text in the form, if it is neither.
     pub(crate) typed: Option<String>,
 }
 
 impl Texts {
-    /// What a form of this device shows.
+    /// The form's texts for this device.
     pub(crate) fn of(device: &Device) -> Self {
         let empty = LorawanDevice::default();
         let lorawan = device.lorawan_device.as_ref().unwrap_or(&empty);
@@ -116,7 +116,7 @@ impl Base {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What somebody else has changed until now, unless it is what was typed: that loses nothing, and may be from this
+    /// Changes by somebody else until now, unless they are what was typed: that loses nothing, and may be from this
     /// form, sent before without an answer.
     pub(crate) fn differences(&self, now: &Self, typed: &Texts) -> Vec<Difference> {
         let is_lost = |name: &str| self.texts.is_changed(&now.texts, name) && typed.get(name) != now.texts.get(name);
@@ -136,7 +136,7 @@ impl Base {
         differences
     }
 
-    /// What was typed, where somebody has typed; otherwise what the device is now.
+    /// The typed texts; where nobody has typed, those of the device now.
     pub(crate) fn merge(&self, now: &Self, mut typed: Texts) -> Texts {
         for (name, _) in SHOWN {
             if typed.get(name) == self.texts.get(name) {
@@ -148,7 +148,7 @@ impl Base {
 }
 
 impl Console {
-    /// What the form of a device begins with.
+    /// The form of a device before anybody types.
     pub(crate) fn base_of(&self, device: &Device) -> Base {
         Base { texts: Texts::of(device), keys: device.lorawan_device.as_ref().map(|lorawan| self.hash_keys(lorawan)) }
     }

@@ -75,7 +75,8 @@ impl Drafts {
         Some((draft.path.clone(), draft.fields.clone()))
     }
 
-    /// What `read` makes of the id, the fields and the time of each draft of this user for a path, the newest first.
+    /// The results of `read` for the id, the fields and the time of each draft of this user for a path, the newest
+    /// first.
     pub(crate) fn of_path<T>(
         &self,
         path: &str,

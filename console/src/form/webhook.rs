@@ -10,10 +10,10 @@ use types::{Change, Secret};
 
 use crate::{Error, Result, form::device::Difference};
 
-/// What a page shows of a webhook: the names for people.
+/// Properties of a webhook on pages, by their names for people.
 const SHOWN: [&str; 4] = ["Address", "Events", "Headers", "Signed"];
 
-/// What a webhook was when a form was opened. The form brings it back. Values of headers and the key are not in it.
+/// A webhook as it was when a form was opened. The form brings it back. Values of headers and the key are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Base {
     revision: String,
@@ -23,7 +23,7 @@ pub(crate) struct Base {
     pub(crate) is_signed: bool,
 }
 
-/// What somebody typed.
+/// The entry in a form.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entry {
     pub(crate) url: String,
@@ -59,7 +59,7 @@ impl Base {
         self.events.join(" ")
     }
 
-    /// What somebody else has changed until now: all that is not as the form wants it. What is loses nothing, and may be
+    /// Changes by somebody else until now: all that is not as the form wants it. What is loses nothing, and may be
     /// from this form, sent before without an answer. What is as it was when the form was opened counts, too: somebody
     /// else may have put it back since. Of values that no page has, only that they were set is known: nobody can say that
     /// those that were typed are the same.
@@ -96,7 +96,7 @@ impl Entry {
         Self { url: base.url.clone(), events: base.events(), ..Self::default() }
     }
 
-    /// What was sent in a form, whose `value` is empty where nothing was.
+    /// The entry in a sent form, whose `value` is empty where nothing was typed.
     pub(crate) fn sent<'a>(value: impl Fn(&str) -> &'a str, removed: Vec<String>) -> Self {
         let text = |name: &str| value(name).trim().to_owned();
         Self {
@@ -109,14 +109,14 @@ impl Entry {
         }
     }
 
-    /// What was typed, where somebody has typed; otherwise what the webhook is now.
+    /// The typed texts; where nobody has typed, those of the webhook now.
     pub(crate) fn merge(self, before: &Base, now: &Base) -> Self {
         let url = if self.url == before.url { now.url.clone() } else { self.url };
         let events = if events(&self.events) == before.events { now.events() } else { self.events };
         Self { url, events, ..self }
     }
 
-    /// What was typed, and what it starts from. The handler checks the rest.
+    /// The typed changes, and the webhook that they start from. The handler checks the rest.
     pub(crate) fn change(&self, base: &Base) -> Result<WebhookChange> {
         let events = events(&self.events);
         let events = match events.is_empty() {
@@ -148,7 +148,7 @@ impl Entry {
         [Some(self.url.clone()), Some(shown(&events(&self.events))), removed, signed]
     }
 
-    /// What is to be there, as far as pages show it.
+    /// The webhook that the form asks for, as far as pages show it.
     fn wanted(&self, base: &Base) -> Base {
         let set: Vec<_> = header_lines(&self.headers).unwrap_or_default().into_keys().collect();
         let is_named = |name: &String| self.removed.iter().chain(&set).any(|other| other.eq_ignore_ascii_case(name));

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{Result, chart::DEVICES_MAX, form::drafts::Fields, messages::history::time};
 
-/// What a chart has, beside its devices: the parameters that stay while devices are chosen for it.
+/// Parameters of a chart beside its devices: those that stay while devices are chosen for it.
 const OF_CHART: [&str; 3] = ["since", "until", "field"];
 
 #[derive(Template)]
@@ -51,7 +51,7 @@ pub(super) struct List {
     chosen: Vec<DevId>,
     /// Names and values of the parameters of the chart.
     of_chart: Vec<(&'static str, String)>,
-    /// What the viewer has deleted, and can bring back.
+    /// The viewer's deletions that can be undone.
     deletions: Vec<Deletion>,
     /// The number of the next page, if there is one.
     next: Option<usize>,

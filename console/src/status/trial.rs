@@ -34,7 +34,7 @@ pub enum NewNetwork {
 /// The result of trying a network.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkTrial {
-    /// What was checked, in order. A network is not connected after a check that fails.
+    /// The checks in order. A network is not connected after a check that fails.
     pub checks: Vec<TrialCheck>,
     /// The first uplink; none if none came, or a check failed.
     pub uplink: Option<TriedUplink>,
@@ -43,7 +43,7 @@ pub struct NetworkTrial {
 /// A check of what was entered.
 #[derive(Clone, Debug)]
 pub struct TrialCheck {
-    /// What was checked, by the name of its field.
+    /// The field that was checked.
     pub what: &'static str,
     /// The result.
     pub result: CheckResult,

@@ -1,4 +1,4 @@
-//! What a request says about a stored value: it stays, it is removed, or it is replaced.
+//! A request's change of a stored value: it stays, it is removed, or it is replaced.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

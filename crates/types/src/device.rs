@@ -17,7 +17,7 @@ pub const ATTRIBUTE_BYTES_MAX: usize = 64;
 /// Attributes with a fixed meaning, which do not count as custom.
 pub const ATTRIBUTES_BUILT_IN: [&str; 6] =
     ["ttn-antenna", "ttn-brand", "ttn-model", "ttn-module-type", "ttn-version", SILENT_AFTER];
-/// What an address may be used for, which activation constraints name.
+/// Uses of an address, which activation constraints name.
 pub const ADDRESS_USAGES: [&str; 6] = ["otaa", "abp", "world", "local", "private", "testing"];
 
 const DESCRIPTION_BYTES_MAX: usize = 1024;

@@ -57,10 +57,10 @@ pub(super) struct AppEuiPath {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used; the last of several values counts")]
 struct PageParameters {
-    /// How many components to list at most; 0 lists as many as a response holds.
+    /// Maximum number of components to list; 0 lists as many as a response holds.
     #[serde(default)]
     limit: u32,
-    /// How many components to skip.
+    /// Number of components to skip.
     #[serde(default)]
     offset: u32,
 }

@@ -12,8 +12,8 @@ use types::{AppId, Claims, RateLimitExceeded};
 
 use crate::{Error, status::metrics};
 
-/// How often the handler may be called. Beyond that, clients are told how long to wait. Traffic from devices does not
-/// count.
+/// Rates at which the handler may be called. Beyond that, clients are told how long to wait. Traffic from devices does
+/// not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RateLimits {

@@ -47,7 +47,7 @@ pub struct Receipt {
 pub struct Refused {
     /// Such as `webhook my-hook`.
     pub receiver: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is published, and where.
+/// Published messages, and their destinations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputSettings {
@@ -11,9 +11,9 @@ pub struct OutputSettings {
     #[serde(skip_serializing)]
     #[schemars(skip)]
     pub queue_messages_max: Option<usize>,
-    /// Whether to publish each field of an uplink on its own topic as well.
+    /// True to publish each field of an uplink on its own topic as well.
     pub field_topics: bool,
-    /// Whether the metadata of an uplink says which version of the payload functions ran, as `functions_version`.
+    /// True if the metadata of an uplink says which version of the payload functions ran, as `functions_version`.
     pub functions_version: bool,
     /// Queues and attempts of webhooks, AMQP, Redis and Kafka.
     pub delivery: outputs::Settings,

@@ -1,4 +1,4 @@
-//! What the watch uses, and what it knows of the clock.
+//! The environment of the watch, and its knowledge of the clock.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
     uplink::Heard,
 };
 
-/// What the watch uses.
+/// The environment of the watch.
 pub struct Environment {
     /// The applications, which say after which time devices count as silent.
     pub applications: Applications,

@@ -1,10 +1,10 @@
-//! What is to be done with the alarm of a device.
+//! The next step for a device's alarm.
 
 use types::{SilentAfter, Timestamp};
 
 use crate::registry::{alarm::Alarm, device::Device};
 
-/// What is to be done with the alarm of a device.
+/// The next step for a device's alarm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing.

@@ -23,7 +23,7 @@ pub enum Reader {
 pub struct Handled {
     /// Cost of its functions.
     pub cost: Cost,
-    /// What they made of it, in a word.
+    /// Their outcome in a word.
     pub made: history::Outcome,
     /// None if nobody reads it.
     pub outcome: Option<Outcome>,

@@ -79,7 +79,7 @@ impl Cache {
         self.write(&object.key, content)
     }
 
-    /// What a range of an object has, if there is a copy.
+    /// The bytes of a range of an object, if there is a copy.
     pub(super) fn part(&self, object: &Object, range: &Range<u64>) -> Option<Bytes> {
         let (key, start) = self.held().part(&part_prefix(object), range)?;
         let mut part = vec![0; usize::try_from(range.end - range.start).ok()?];

@@ -27,7 +27,7 @@ pub(super) struct OwnFiles {
     held: BTreeSet<PathBuf>,
     /// True if a file was gone before the bucket had it.
     has_changed: bool,
-    /// Why some are not known or not in the bucket: the first reason.
+    /// The first reason why some are not known or not in the bucket.
     error: Option<Error>,
 }
 

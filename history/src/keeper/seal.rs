@@ -53,7 +53,7 @@ const DIRS: usize = 3;
 
 /// A file of a segment.
 struct Written {
-    /// What it is called before all are written; none if an earlier attempt has given it its name.
+    /// Its name before all are written; none if an earlier attempt has given it its name.
     unfinished: Option<PathBuf>,
     path: PathBuf,
 }

@@ -137,7 +137,7 @@ pub(crate) fn export(
     parts.filter(move |part| std::future::ready(!part.as_ref().is_ok_and(is_empty)))
 }
 
-/// What is left of an export.
+/// The rest of an export.
 enum State<P> {
     /// Records, and the files that could not be read so far.
     Records(P, io::Result<Writer>, BTreeSet<Skipped>),

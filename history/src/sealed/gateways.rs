@@ -23,7 +23,7 @@ pub(crate) struct Values<'a> {
     pub(crate) snr: Option<f32>,
 }
 
-/// What metadata has in place of a value that was taken out.
+/// The metadata's placeholder for a value that was taken out.
 pub(crate) const TAKEN: &str = "null";
 
 /// Definition levels of what is in a list of gateways.

@@ -11,7 +11,7 @@ const FILES_MIN: u64 = 8;
 /// No limit of a single application makes segments smaller than this, in bytes: all applications share them.
 const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 
-/// How large a segment may become, in bytes.
+/// Maximum size of a segment, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentBytes {
     /// Its size if it is of few applications.

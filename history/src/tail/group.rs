@@ -258,7 +258,7 @@ impl Pending {
 }
 
 impl Drop for Pending {
-    /// What nobody waits for is written all the same.
+    /// Writes what nobody waits for all the same.
     fn drop(&mut self) {
         self.queue.write_soon(&self.progress);
     }

@@ -10,7 +10,7 @@ use types::Timestamp;
 pub use self::parquet::{OutputRow, ParquetOutput};
 use crate::{Stored, check::Checked};
 
-/// How uplinks and their results are written.
+/// Format of uplinks and their results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputFormat {
     /// A JSON object on each line.

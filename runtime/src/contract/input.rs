@@ -20,7 +20,7 @@ impl Shape {
         if bound.fits(limits) { bound } else { Self::exact(json) }
     }
 
-    /// Whether both are within `limits`.
+    /// Returns true if both are within `limits`.
     pub(crate) fn fits(&self, limits: &Limits) -> bool {
         self.depth <= limits.fields_depth_max as usize && self.keys <= limits.fields_keys_max as usize
     }

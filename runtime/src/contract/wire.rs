@@ -87,7 +87,7 @@ impl Function {
 /// Instead of a set of slots: the source may define any of the functions, and none in particular.
 pub(crate) const ANY_SLOT: u8 = 0x80;
 
-/// Why a function gave no result.
+/// The reason why a function gave no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailureKind {
     /// The source is not a script, or defines no function for its slot.
@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 
-    /// Whether nothing is left.
+    /// Returns true if nothing is left.
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

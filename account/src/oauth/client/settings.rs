@@ -17,7 +17,7 @@ pub struct ClientSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub secret: Option<Secret>,
-    /// Whether it is a first-party client, which may ask users for their password.
+    /// True if it is a first-party client, which may ask users for their password.
     #[serde(default)]
     pub first_party: bool,
     /// The general scopes that it may request.
@@ -26,7 +26,7 @@ pub struct ClientSettings {
     /// Its redirect URIs, which must match exactly, except for the port of `http://127.0.0.1/…` and `http://[::1]/…`.
     #[serde(default)]
     pub redirect_uris: Vec<String>,
-    /// Whether it is a v2 client, which sends neither a code challenge nor a redirect URI with the code.
+    /// True if it is a v2 client, which sends neither a code challenge nor a redirect URI with the code.
     #[serde(default)]
     pub legacy: bool,
 }

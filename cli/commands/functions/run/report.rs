@@ -34,7 +34,7 @@ pub(super) struct Report<'a> {
     fuel: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     microseconds: Option<f64>,
-    /// Why a line is no message.
+    /// The reason why a line is no message.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
 }

@@ -30,7 +30,7 @@ pub(super) fn html(report: &DecodeReport, app_id: &AppId, summary: &str) -> Stri
     page
 }
 
-/// What came of uplinks: the class, the name and the number of each.
+/// Verdicts on uplinks, each with its class, name and number.
 fn verdicts(of: &Verdicts) -> [(&'static str, &'static str, u64); 5] {
     [
         ("equal", "equal", of.equal),

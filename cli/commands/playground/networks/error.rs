@@ -1,4 +1,4 @@
-//! Why a codec is not judged.
+//! Errors that keep a codec from being judged.
 
 use axum::response::{IntoResponse, Response};
 use server::error_response::ErrorResponse;

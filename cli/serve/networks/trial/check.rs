@@ -11,7 +11,7 @@ use types::{AppId, Kind, Kinded};
 
 use crate::exit::chain;
 
-/// What is at fault if nothing that was entered is.
+/// The culprit if nothing that was entered is at fault.
 pub(super) const SERVER: &str = "This server";
 pub(super) const BROKER: &str = "Broker";
 const HERE: &str = "Application here";

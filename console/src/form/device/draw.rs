@@ -49,7 +49,7 @@ impl Console {
         Draw::read(sent, now).unwrap_or_else(new)
     }
 
-    /// What this draw is for a device. Nobody else draws the same.
+    /// The outcome of this draw for a device. Nobody else draws the same.
     pub(crate) fn drawn(&self, draw: &Draw, user_id: &UserId, (app_id, dev_id): (&AppId, &DevId)) -> Drawn {
         let context = format!("{user_id}/{app_id}/{dev_id}/{}", draw.as_str());
         Drawn { keys: Arc::clone(&self.keys), context }

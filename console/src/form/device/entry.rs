@@ -1,4 +1,4 @@
-//! What somebody typed about a device, and the device that it makes.
+//! An entry in the form of a device, and the device that it makes.
 
 use api::rest::handler::{Device, LorawanDevice};
 use client::handler::HandlerClient;
@@ -26,19 +26,19 @@ pub(super) const UNSEEN: [(&str, &str); 7] = [
 /// Those that no page has.
 const KEYS: [&str; 3] = ["app_key", "nwk_s_key", "app_s_key"];
 
-/// What was made up because nobody typed it, by its name for people. Only the answer to the form shows it.
+/// Generated values that nobody typed, by their names for people. Only the answer to the form shows it.
 pub(crate) type MadeUp = Vec<(&'static str, String)>;
 
-/// What somebody typed.
+/// The entry in a form.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entry {
-    /// What a page may show again.
+    /// Texts that a page may show again.
     pub(crate) texts: Texts,
     keys: [Secret; 3],
 }
 
 impl Entry {
-    /// What was sent in a form, whose `value` is empty where nothing was.
+    /// The entry in a sent form, whose `value` is empty where nothing was typed.
     pub(crate) fn sent<'a>(value: impl Fn(&str) -> &'a str) -> Self {
         // Browsers send each line end with two characters.
         let typed = |name: &str| value(name).trim().replace("\r\n", "\n");
@@ -99,8 +99,8 @@ impl Entry {
         self.put_into(device, before, (handler, drawn)).await
     }
 
-    /// What was made up for a device if this form has set its keys already, and the answer may be lost; none if it has
-    /// not.
+    /// The generated values of a device if this form has set its keys already, and the answer may be lost; none if it
+    /// has not.
     pub(crate) fn made_before(&self, device: &Device, drawn: &Drawn) -> Option<MadeUp> {
         let lorawan = device.lorawan_device.as_ref()?;
         let keys = drawn.keys_of(lorawan);
@@ -250,7 +250,7 @@ fn not_assigned(error: client::Error) -> Error {
     }
 }
 
-/// What the address of a device that does not join is for.
+/// Returns the uses of the address of a device that does not join.
 fn usage(constraints: &str) -> Vec<&str> {
     let others = constraints.split(',').map(str::trim).filter(|usage| !usage.is_empty() && *usage != ABP);
     others.chain([ABP]).collect()

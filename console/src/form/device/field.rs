@@ -6,7 +6,7 @@ use types::{AppEui, DevEui};
 
 use crate::{Error, Result};
 
-/// How the codes begin that are on devices, as TR005 has them.
+/// The beginning of the QR codes on devices, by TR005.
 const QR_PREFIX: &str = "LW:D0:";
 
 /// Bytes in hexadecimal, with or without spaces, dashes and colons. Zeros if there are none.

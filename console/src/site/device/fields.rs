@@ -32,16 +32,16 @@ const NAMES: [&str; 16] = [
 #[derive(Clone, Debug, Default)]
 pub(in crate::site) struct DeviceForm {
     texts: Texts,
-    /// What the device was when the form was opened; none if it is new.
+    /// The device as it was when the form was opened; none if it is new.
     base: Option<Base>,
     /// Of the random values.
     draw: Draw,
     pub(in crate::site) problem: Option<Problem>,
     /// The field that the problem is about; empty if it is about none of them.
     refused_field: &'static str,
-    /// What somebody else has changed since then.
+    /// Changes by somebody else since then.
     pub(in crate::site) differences: Vec<Difference>,
-    /// Whether it was sent when the login had expired or a service was away, and is here again.
+    /// True if it was sent when the login had expired or a service was away, and is here again.
     pub(in crate::site) is_draft: bool,
 }
 
@@ -89,7 +89,7 @@ impl DeviceForm {
         label(name)
     }
 
-    /// What comes back with the form; empty for a new device.
+    /// The base that comes back with the form; empty for a new device.
     pub(in crate::site) fn base(&self) -> String {
         self.base.as_ref().map(Base::json).unwrap_or_default()
     }
@@ -102,17 +102,17 @@ impl DeviceForm {
         self.base.is_none()
     }
 
-    /// Whether the device has a session that another one may replace.
+    /// Returns true if the device has a session that another one may replace.
     pub(in crate::site) fn has_session(&self) -> bool {
         self.base.as_ref().is_some_and(|base| base.texts.get("activation") == ABP)
     }
 
-    /// Whether keys were typed that are lost.
+    /// Returns true if keys were typed that are lost.
     pub(in crate::site) fn is_again(&self) -> bool {
         self.is_draft || self.problem.is_some() || !self.differences.is_empty()
     }
 
-    /// Why this field was refused.
+    /// The reason why this field was refused.
     pub(in crate::site) fn problem_of(&self, name: &str) -> Option<&str> {
         self.problem.as_ref().filter(|_| self.refused_field == name).map(|problem| problem.text.as_str())
     }
@@ -153,7 +153,7 @@ fn named(what: &str) -> &'static str {
     NAMES.into_iter().find(|name| label(name) == what).unwrap_or_default()
 }
 
-/// Whether a form is kept as a draft, because nobody knows what became of it, or who sent it.
+/// Returns true if a form is kept as a draft, because nobody knows what became of it, or who sent it.
 pub(in crate::site) fn becomes_draft(error: &Error) -> bool {
     matches!(error.kind(), Kind::Unauthenticated | Kind::Unavailable | Kind::Timeout)
 }

@@ -1,4 +1,4 @@
-//! What was made up for a device because nobody typed it, shown in answer to the form.
+//! Generated values of a device that nobody typed, shown in answer to the form.
 
 use askama::Template;
 use types::DevId;
@@ -22,7 +22,7 @@ pub(in crate::site) struct Show {
     done: Done,
 }
 
-/// What a form has done.
+/// The effect of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::site) enum Done {
     Registered,

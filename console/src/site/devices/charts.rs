@@ -196,7 +196,7 @@ pub(in crate::site) async fn csv(request: InApplication, Query(fields): Query<Fi
     Ok((headers, safe, [(header::CONTENT_DISPOSITION, disposition)], csv::text(&charts)).into_response())
 }
 
-/// What the request is for, and the device that its path names.
+/// The range of the request, and the device that its path names.
 fn asked(request: &InApplication, fields: Fields) -> Result<(Range, Option<DevId>)> {
     let of_device = match request.parameter("dev_id") {
         "" => None,

@@ -24,7 +24,7 @@ pub(in crate::site) struct Show {
     details: Option<Details>,
     /// The reason why nothing is shown.
     problem: Option<Problem>,
-    /// What the user uses of the budgets, or the reason why that is not known; none where only the console runs.
+    /// The user's usage of the budgets, or the reason why it is not known; none where only the console runs.
     usage: Option<Result<Vec<Usage>, String>>,
 }
 

@@ -52,9 +52,9 @@ struct ChangeForm {
     headers: Vec<Header>,
     removes_secret: bool,
     problem: Option<Problem>,
-    /// What somebody else has changed since the form was opened.
+    /// Changes by somebody else since the form was opened.
     differences: Vec<Difference>,
-    /// Whether it was sent when the login had expired or a service was away, and is here again.
+    /// True if it was sent when the login had expired or a service was away, and is here again.
     is_draft: bool,
 }
 
@@ -147,12 +147,12 @@ impl ChangeForm {
         FIELDS.into_iter().find(|(known, ..)| *known == name).map(|(_, label, _)| label).unwrap_or_default()
     }
 
-    /// Whether values were typed that are lost.
+    /// Returns true if values were typed that are lost.
     fn is_again(&self) -> bool {
         self.is_draft || self.problem.is_some() || !self.differences.is_empty()
     }
 
-    /// Why this field was refused.
+    /// The reason why this field was refused.
     fn problem_of(&self, name: &str) -> Option<&str> {
         let problem = self.problem.as_ref()?;
         let (.., what) = FIELDS.into_iter().find(|(known, ..)| *known == name)?;

@@ -59,7 +59,7 @@ pub struct User {
     /// First and last name.
     #[serde(default, deserialize_with = "null_is_default")]
     pub name: FullName,
-    /// Whether the address is confirmed.
+    /// True if the address is confirmed.
     #[serde(default)]
     pub valid: bool,
     /// The immutable id.

@@ -25,7 +25,7 @@ pub struct Announcement {
     /// The URL of its documentation.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub url: String,
-    /// Whether it is part of the public community network.
+    /// True if it is part of the public community network.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub public: bool,
     /// The address of its gRPC API as `host:port`; of several, separated by commas, the first is used.
@@ -46,7 +46,7 @@ pub struct Announcement {
     /// Its AMQP server: `(amqp(s)://)host(:port)`.
     #[serde(alias = "amqpAddress", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub amqp_address: String,
-    /// What it serves.
+    /// The applications, gateways and prefixes that it serves.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub metadata: Vec<Metadata>,
 }

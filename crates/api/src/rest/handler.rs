@@ -151,10 +151,10 @@ pub struct LorawanDevice {
     #[serde(alias = "fCntDown", skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
     #[schemars(range(max = u32::MAX))]
     pub f_cnt_down: u32,
-    /// Whether uplinks with repeated frame counters are accepted.
+    /// True if uplinks with repeated frame counters are accepted.
     #[serde(alias = "disableFCntCheck", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub disable_f_cnt_check: bool,
-    /// Whether frame counters have 32 bits.
+    /// True if frame counters have 32 bits.
     #[serde(alias = "uses32BitFCnt", skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub uses32_bit_f_cnt: bool,
     /// Activation constraints, separated by commas: otaa, abp, world, local, private, testing.

@@ -6,7 +6,7 @@ use std::fmt::{Display, Write};
 #[derive(Default)]
 pub struct Exposition(String);
 
-/// Whether a metric only rises.
+/// A counter or a gauge.
 #[derive(Clone, Copy)]
 pub enum MetricKind {
     /// It rises until the process ends.

@@ -9,7 +9,7 @@ use crate::Error;
 
 const PREFIX_BYTES_MAX: usize = 32;
 
-/// How to reach Redis.
+/// Connection to Redis.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RedisSettings {
@@ -17,21 +17,21 @@ pub struct RedisSettings {
     /// sentinels, the host is the name by which they know the primary, as in `redis://user:password@mymaster`.
     #[serde(serialize_with = "without_passwords")]
     pub urls: Vec<String>,
-    /// Whether it is a Redis Cluster.
+    /// True if it is a Redis Cluster.
     pub cluster: bool,
     /// Addresses of the sentinels that watch over Redis, such as `redis://host:26379`; none if there are none.
     #[serde(serialize_with = "without_passwords")]
     pub sentinels: Vec<String>,
-    /// How many replicas must have a change before it counts as made (`WAIT`). With 0, a change that no replica has yet
-    /// is lost when the primary is.
+    /// Number of replicas that must have a change before it counts as made (`WAIT`). With 0, a change that no replica
+    /// has yet is lost when the primary is.
     pub confirming_replicas: u8,
     /// The prefix of every key, so that several installations can share one Redis.
     pub prefix: String,
-    /// How long connecting may take, in milliseconds.
+    /// Time that connecting may take, in milliseconds.
     pub connect_timeout_ms: u64,
-    /// How long a response may take, in milliseconds.
+    /// Time that a response may take, in milliseconds.
     pub response_timeout_ms: u64,
-    /// How long to wait at the start for a Redis that is still loading its data, in milliseconds.
+    /// Time to wait at the start for a Redis that is still loading its data, in milliseconds.
     pub loading_timeout_ms: u64,
 }
 

@@ -38,7 +38,7 @@ struct VersionPath {
     number: String,
 }
 
-/// What to compare a version with.
+/// The version to compare with.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 struct DiffQuery {

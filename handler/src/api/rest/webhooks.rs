@@ -47,10 +47,10 @@ struct WebhookPath {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 struct DeadLetterQuery {
-    /// How many to list at most; 0 lists as many as a response holds.
+    /// Maximum number to list; 0 lists as many as a response holds.
     #[serde(default)]
     limit: usize,
-    /// How many to skip.
+    /// Number to skip.
     #[serde(default)]
     offset: usize,
 }

@@ -36,13 +36,13 @@ pub(crate) struct SentQuery {
     pub(crate) port: Option<u32>,
     /// Only uplinks whose functions failed, or whose validator refused them.
     pub(crate) failed: bool,
-    /// What the fields, the failure, the logs or the warnings contain, as JSON has it.
+    /// Text in the fields, the failure, the logs or the warnings, as JSON has it.
     pub(crate) text: String,
     /// A condition on a field, such as `fields.temperature > 30`.
     pub(crate) field: String,
     /// The number of the version of the functions that ran.
     pub(crate) version: u32,
-    /// How many records to list at most: 1000, or 50 if it is omitted or 0.
+    /// Maximum number of records to list: 1000, or 50 if it is omitted or 0.
     pub(crate) limit: usize,
     /// Where the page begins: `next` of the page before.
     pub(crate) before: String,

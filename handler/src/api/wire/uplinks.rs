@@ -1,4 +1,4 @@
-//! What became of the uplinks of a batch.
+//! The results of the uplinks of a batch.
 
 use api::{rest::handler as body, uplink::UplinkAnswer};
 use server::status::{http, to_status};

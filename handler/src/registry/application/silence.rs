@@ -129,7 +129,7 @@ impl Applications {
     }
 }
 
-/// How a time is stored with the name of an application.
+/// The stored form of a time, with the name of an application.
 fn value(after: SilentAfter) -> Bytes {
     Bytes::from(after.as_secs().to_string())
 }

@@ -203,7 +203,7 @@ pub(crate) fn deleted_ids_of(deletion: &Key) -> Result<(AppId, DevId), Error> {
     Ok((app_id.parse()?, dev_id.parse()?))
 }
 
-/// What an application still has of a device that leaves for another one.
+/// The key under which an application keeps a device that leaves for another one.
 pub(crate) fn leaving(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
     key(app_id, &format!("leaving/{dev_id}"))
 }

@@ -15,8 +15,8 @@ const LINK_BYTES_MAX: usize = 500;
 /// may make 1024 changes, may have to delete them all.
 const VERSIONS_MAX: usize = 500;
 
-/// How many versions of its functions an application keeps. The oldest are dropped first; the one that is live and the
-/// one that has a share of the devices stay.
+/// Bounds on the versions of its functions that an application keeps. The oldest are dropped first; the one that is
+/// live and the one that has a share of the devices stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VersionBounds {

@@ -18,11 +18,11 @@ pub struct Prefix {
     /// The prefix of the addresses, as in `26000000/20`.
     #[schemars(with = "String")]
     pub prefix: DevAddrPrefix,
-    /// What the addresses may be used for.
+    /// Uses of the addresses.
     pub usage: Vec<Usage>,
 }
 
-/// What an address may be used for.
+/// A use of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Usage {

@@ -30,7 +30,7 @@ pub(super) fn name(of: &str, asked: usize, charts: &[(DevId, Chart)]) -> String 
     if is_whole { format!("{of}.csv") } else { format!("{of}-incomplete.csv") }
 }
 
-/// What a chart lacks, as a cell; empty if it is whole.
+/// The missing part of a chart, as a cell; empty if it is whole.
 fn missing(chart: &Chart) -> String {
     let parts = [
         (chart.is_cut, "oldest uplinks"),

@@ -87,7 +87,7 @@ fn path(request: &InApplication) -> String {
 }
 
 impl Deleted {
-    /// What the console keeps of it, beside the devices.
+    /// The fields that the console keeps of it, beside the devices.
     fn fields(&self) -> Fields {
         let facts = [("deleted", self.deleted.to_string()), ("gone", self.gone.to_string()), ("ids", self.text())];
         let lines = self.lines.rows.iter().map(|(dev_id, reason)| ("line", format!("{dev_id} {reason}")));

@@ -33,13 +33,13 @@ pub struct Client {
     /// The general scopes that it may request.
     #[serde(default)]
     pub scope: Vec<Scope>,
-    /// Whether the operator accepted it.
+    /// True if the operator accepted it.
     #[serde(default)]
     pub accepted: bool,
-    /// Whether the operator rejected it.
+    /// True if the operator rejected it.
     #[serde(default)]
     pub rejected: bool,
-    /// Whether it is a first-party client.
+    /// True if it is a first-party client.
     #[serde(default)]
     pub official: bool,
 }

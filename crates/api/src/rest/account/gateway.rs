@@ -14,7 +14,7 @@ use crate::rest::json::null_is_default;
 pub struct Gateway {
     /// The id.
     pub id: GatewayId,
-    /// Whether it has ever used its key.
+    /// True if it has ever used its key.
     #[serde(default)]
     pub activated: bool,
     /// The id of the frequency plan.
@@ -22,19 +22,19 @@ pub struct Gateway {
     /// The URL of the packet forwarder configuration.
     #[serde(default)]
     pub frequency_plan_url: String,
-    /// Whether it updates itself automatically.
+    /// True if it updates itself automatically.
     #[serde(default)]
     pub auto_update: bool,
-    /// Whether it installs beta updates.
+    /// True if it installs beta updates.
     #[serde(default)]
     pub beta_updates: bool,
-    /// Whether its exact location is public.
+    /// True if its exact location is public.
     #[serde(default)]
     pub location_public: bool,
-    /// Whether its status is public.
+    /// True if its status is public.
     #[serde(default)]
     pub status_public: bool,
-    /// Whether its owner is public.
+    /// True if its owner is public.
     #[serde(default)]
     pub owner_public: bool,
     /// The location; accurate to a kilometre for callers who may not see the exact one.
@@ -140,19 +140,19 @@ pub struct GatewayUpdate {
     /// The location; the specification calls it `location` in a new gateway.
     #[serde(skip_serializing_if = "Option::is_none", alias = "location")]
     pub antenna_location: Option<Location>,
-    /// Whether it updates itself automatically.
+    /// True if it updates itself automatically.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_update: Option<bool>,
-    /// Whether it installs beta updates.
+    /// True if it installs beta updates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta_updates: Option<bool>,
-    /// Whether its exact location is public.
+    /// True if its exact location is public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location_public: Option<bool>,
-    /// Whether its status is public.
+    /// True if its status is public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_public: Option<bool>,
-    /// Whether its owner is public.
+    /// True if its owner is public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_public: Option<bool>,
     /// Further attributes; `null` removes one, omitted ones stay unchanged.

@@ -13,7 +13,7 @@ pub struct ListedUser {
     /// The profile.
     #[serde(flatten)]
     pub user: User,
-    /// Whether an operator disabled the user.
+    /// True if an operator disabled the user.
     #[serde(default)]
     pub disabled: bool,
 }
@@ -34,7 +34,7 @@ pub struct UserDetails {
     /// The gateways to which the user has rights, own and shared ones, in order.
     #[serde(default)]
     pub gateways: Vec<GatewayId>,
-    /// Whether these lists lack some that others shared, because there are too many.
+    /// True if these lists lack some that others shared, because there are too many.
     #[serde(default)]
     pub more: bool,
 }

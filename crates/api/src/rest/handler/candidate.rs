@@ -72,23 +72,23 @@ pub struct Candidate {
     pub margin_percent: f64,
     /// The least number of uplinks of both versions before it is abandoned.
     pub uplinks_min: u32,
-    /// What it made of uplinks.
+    /// Its results for uplinks.
     pub results: VersionResults,
     /// The number of the version of the other devices.
     #[serde(skip_serializing_if = "is_default")]
     pub live_version: u32,
-    /// What that made of uplinks.
+    /// Its results for uplinks.
     pub live_results: VersionResults,
 }
 
-/// What a version made of uplinks.
+/// Results of a version for uplinks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct VersionResults {
-    /// How many uplinks there were.
+    /// Number of uplinks.
     #[serde(skip_serializing_if = "is_default")]
     pub uplinks: u64,
-    /// How many of them failed, or were refused by the validator.
+    /// Number of them that failed, or that the validator refused.
     #[serde(skip_serializing_if = "is_default")]
     pub failed: u64,
     /// The fuel of an uplink on average.

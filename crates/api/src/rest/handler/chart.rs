@@ -15,12 +15,12 @@ pub struct Chart {
     pub until: Timestamp,
     /// The time that a point stands for.
     pub bucket_seconds: f64,
-    /// How many uplinks it is made of.
+    /// Number of uplinks that it is made of.
     pub examined: u64,
-    /// Whether there are more, older uplinks than a chart is made of. They are missing.
+    /// True if there are more, older uplinks than a chart is made of. They are missing.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_cut: bool,
-    /// Whether there are more fields than a chart has. They are missing; `field` selects one.
+    /// True if there are more fields than a chart has. They are missing; `field` selects one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub has_more_fields: bool,
     /// Files of history that could not be read, so that their uplinks are missing: at most 200.
@@ -50,6 +50,6 @@ pub struct ChartPoint {
     pub mean: f64,
     /// The greatest value.
     pub max: f64,
-    /// How many there are.
+    /// Number of them.
     pub count: u64,
 }

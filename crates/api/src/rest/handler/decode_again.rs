@@ -29,7 +29,7 @@ pub struct DecodeAgain {
     /// Only those whose functions failed, or whose validator refused them.
     #[serde(skip_serializing_if = "is_default")]
     pub failed: bool,
-    /// What the fields, the failure, the logs or the warnings contain, as JSON has it.
+    /// Text in the fields, the failure, the logs or the warnings, as JSON has it.
     #[serde(skip_serializing_if = "is_default")]
     pub text: String,
     /// A condition on a field, such as `fields.temperature > 30`.
@@ -44,29 +44,29 @@ pub struct DecodeAgain {
     /// The version whose functions run, if `functions` is omitted; the one that is live if this is, too.
     #[serde(skip_serializing_if = "is_default")]
     pub version: u32,
-    /// Whether each uplink runs with the functions that it ran with when it came: then all must be equal, with the
+    /// True if each uplink runs with the functions that it ran with when it came: then all must be equal, with the
     /// same logs, warnings and fuel.
     #[serde(skip_serializing_if = "is_default")]
     pub verify: bool,
-    /// Whether the functions run on each uplink within the limits that it had when it came, and not within those of
+    /// True if the functions run on each uplink within the limits that it had when it came, and not within those of
     /// now. The results are compared with the originals then, and not with corrections. With `verify`, both are always
     /// so.
     #[serde(skip_serializing_if = "is_default")]
     pub recorded_limits: bool,
-    /// Whether to compare with what the live functions make of an uplink, and not with what is stored.
+    /// True to compare with the results of the live functions, and not with the stored ones.
     #[serde(skip_serializing_if = "is_default")]
     pub compare_live: bool,
-    /// How many uplinks of each device, from the newest on; all if it is omitted. At most 100,000 of the newest million
-    /// uplinks are decoded then.
+    /// Number of uplinks of each device, from the newest on; all if it is omitted. At most 100,000 of the newest
+    /// million uplinks are decoded then.
     #[serde(skip_serializing_if = "is_default")]
     pub per_device: u32,
-    /// Whether what has changed is kept as a revision beside the original.
+    /// True if what has changed is kept as a revision beside the original.
     #[serde(skip_serializing_if = "is_default")]
     pub write: bool,
-    /// Whether what has changed is published, with `revision` and `corrects`. Needs `write`.
+    /// True if what has changed is published, with `revision` and `corrects`. Needs `write`.
     #[serde(skip_serializing_if = "is_default")]
     pub publish: bool,
-    /// How many messages to publish each second at most; 200 if it is omitted.
+    /// Maximum number of messages to publish each second; 200 if it is omitted.
     #[serde(skip_serializing_if = "is_default")]
     pub publish_per_s: u32,
 }
@@ -76,42 +76,42 @@ const PLACES_MAX: usize = 1000;
 /// Maximum number of days that are told apart.
 const DAYS_MAX: usize = 400;
 
-/// What came of the uplinks since the report before.
+/// Verdicts on the uplinks since the report before.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DecodeReport {
-    /// How many uplinks were looked at.
+    /// Number of uplinks that were looked at.
     #[serde(skip_serializing_if = "is_default")]
     pub examined: u64,
-    /// What came of them.
+    /// Verdicts on them.
     #[serde(flatten)]
     pub verdicts: Verdicts,
     /// With `verify` or `recorded_limits`: how many did not run, because their functions or limits are no longer known,
     /// or a limit is lower now; with `verify` also those on which no functions ran.
     #[serde(skip_serializing_if = "is_default")]
     pub not_repeatable: u64,
-    /// How many of these did not run because a limit is lower now.
+    /// Number of these that did not run because a limit is lower now.
     #[serde(skip_serializing_if = "is_default")]
     pub limited: u64,
     /// The limits that are lower now than when these came, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub lower_limits: BTreeMap<String, LowerLimit>,
-    /// How many corrections were kept.
+    /// Number of corrections that were kept.
     #[serde(skip_serializing_if = "is_default")]
     pub written: u64,
-    /// How many all who want them have taken, into their queues.
+    /// Number of those that all who want them have taken, into their queues.
     #[serde(skip_serializing_if = "is_default")]
     pub published: u64,
-    /// How many somebody did not take: see `receivers`. Others may have.
+    /// Number of those that somebody did not take: see `receivers`. Others may have.
     #[serde(skip_serializing_if = "is_default")]
     pub refused: u64,
-    /// How many nobody wants: there is no subscriber, and no output for them.
+    /// Number of those that nobody wants: there is no subscriber, and no output for them.
     #[serde(skip_serializing_if = "is_default")]
     pub unwanted: u64,
     /// Who refused corrections, such as `webhook my-hook`: at most 200. MQTT sessions are named by a hash.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub receivers: BTreeMap<String, RefusedMessages>,
-    /// How many were not published, because their device is gone.
+    /// Number of those that were not published, because their device is gone.
     #[serde(skip_serializing_if = "is_default")]
     pub not_published: u64,
     /// The fuel that they used before.
@@ -123,10 +123,10 @@ pub struct DecodeReport {
     /// The places that have changed, such as `fields.history[].time`: at most 200.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fields: BTreeMap<String, ChangedField>,
-    /// Why those that newly fail do so: at most 200 reasons.
+    /// Reasons of those that newly fail: at most 200.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<String, NewFailure>,
-    /// What came of the uplinks of each day, by the date on which they were recorded: at most 400 days.
+    /// Verdicts on the uplinks of each day, by the date on which they were recorded: at most 400 days.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub days: BTreeMap<String, Verdicts>,
     /// Files of history that could not be read, so that their uplinks are missing: at most 200.
@@ -138,10 +138,10 @@ pub struct DecodeReport {
     /// Where to go on after this report; omitted in the last one.
     #[serde(skip_serializing_if = "is_default")]
     pub next: String,
-    /// Whether this is the last report. If none says so, the last `next` says where to go on.
+    /// True if this is the last report. If none says so, the last `next` says where to go on.
     #[serde(skip_serializing_if = "is_default")]
     pub done: bool,
-    /// Why it ended too early.
+    /// The reason why it ended too early.
     #[serde(skip_serializing_if = "is_default")]
     pub error: String,
     /// With `error`: whether it may go on if it is asked for again, such as when the disk was slow.
@@ -205,23 +205,23 @@ fn add_counted<T>(entries: &mut BTreeMap<String, T>, name: String, new: T, add: 
     }
 }
 
-/// How many uplinks came to each verdict.
+/// Number of uplinks with each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Verdicts {
-    /// How many have the same fields as before.
+    /// Number of those with the same fields as before.
     #[serde(skip_serializing_if = "is_default")]
     pub equal: u64,
-    /// How many have other fields.
+    /// Number of those with other fields.
     #[serde(skip_serializing_if = "is_default")]
     pub changed: u64,
-    /// How many were decoded before, and fail now or are refused by the validator.
+    /// Number of those that were decoded before, and fail now or are refused by the validator.
     #[serde(skip_serializing_if = "is_default")]
     pub newly_failing: u64,
-    /// How many were not decoded before, and are now.
+    /// Number of those that were not decoded before, and are now.
     #[serde(skip_serializing_if = "is_default")]
     pub newly_decoded: u64,
-    /// How many fail as before.
+    /// Number of those that fail as before.
     #[serde(skip_serializing_if = "is_default")]
     pub still_failing: u64,
 }
@@ -240,11 +240,11 @@ impl Verdicts {
 /// A limit that is lower now than when uplinks came.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LowerLimit {
-    /// How many uplinks did not run because of it.
+    /// Number of uplinks that did not run because of it.
     pub count: u64,
-    /// What it was when they came; the highest, if it was not the same for all.
+    /// The limit when they came; the highest, if it was not the same for all.
     pub then: u64,
-    /// What it is now.
+    /// The limit now.
     pub now: u64,
 }
 
@@ -271,20 +271,20 @@ pub struct FieldExample {
     pub id: String,
     /// Its device.
     pub dev_id: String,
-    /// What it was; omitted for nothing.
+    /// The value before; omitted for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub before: Option<Box<RawValue>>,
-    /// What it is now; omitted for nothing.
+    /// The value now; omitted for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub after: Option<Box<RawValue>>,
 }
 
-/// Why uplinks fail that were decoded before.
+/// The reason why uplinks fail that were decoded before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewFailure {
-    /// How many.
+    /// Number of uplinks.
     pub count: u64,
     /// The id of the record of one of them.
     pub id: String,

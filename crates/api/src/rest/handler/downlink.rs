@@ -14,7 +14,7 @@ pub struct Downlink {
     #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
     #[schemars(range(max = 223))]
     pub port: u32,
-    /// Whether the device has to acknowledge it.
+    /// True if the device has to acknowledge it.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub confirmed: bool,
     /// Its position in the queue: `replace` (default), `first` or `last`.
@@ -29,7 +29,7 @@ pub struct Downlink {
     #[serde(alias = "payloadFields", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub payload_fields: Option<Box<RawValue>>,
-    /// What the encoder warned of, in the response.
+    /// The encoder's warnings, in the response.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     #[schemars(extend("readOnly" = true))]
     pub warnings: Vec<String>,

@@ -63,13 +63,13 @@ pub struct DryUplinkResult {
     /// The text of a JSON object, or `null`.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub fields: String,
-    /// Whether the validator accepted it; omitted if not.
+    /// True if the validator accepted it; omitted if not.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub valid: bool,
     /// The log entries of the functions.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub logs: Vec<LogEntry>,
-    /// What the functions warn of.
+    /// Warnings of the functions.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub warnings: Vec<String>,
     /// The cost of the run.
@@ -77,14 +77,14 @@ pub struct DryUplinkResult {
     pub cost: Cost,
 }
 
-/// What became of a simulated uplink.
+/// The result of a simulated uplink.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SimulatedUplinkResult {
     /// The cost of the run.
     #[serde(flatten)]
     pub cost: Cost,
-    /// What the functions made of it; only for callers that may read the functions.
+    /// The result of the functions; only for callers that may read the functions.
     #[serde(skip_serializing_if = "is_default")]
     pub outcome: Option<UplinkOutcome>,
 }
@@ -118,7 +118,7 @@ pub struct UplinkError {
     pub retry_after_s: u64,
 }
 
-/// What the functions made of an uplink.
+/// The result of the functions for an uplink.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UplinkOutcome {
@@ -128,10 +128,10 @@ pub struct UplinkOutcome {
     /// The log entries of the functions.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub logs: Vec<LogEntry>,
-    /// What the functions warn of.
+    /// Warnings of the functions.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub warnings: Vec<String>,
-    /// Why the uplink was published without fields; omitted if no function failed.
+    /// The reason why the uplink was published without fields; omitted if no function failed.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub failure: String,
 }
@@ -178,7 +178,7 @@ pub struct Cost {
     pub microseconds: u64,
 }
 
-/// Why a payload function failed; these members are added to those of the error.
+/// The failure of a payload function; these members are added to those of the error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FunctionFailure {

@@ -32,21 +32,21 @@ pub struct Record {
     /// The frame counter.
     #[serde(default, skip_serializing_if = "is_default")]
     pub counter: u32,
-    /// Whether an acknowledgement was asked for.
+    /// True if an acknowledgement was asked for.
     #[serde(default, skip_serializing_if = "is_default")]
     pub confirmed: bool,
-    /// Whether the device had sent this counter before.
+    /// True if the device had sent this counter before.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_retry: bool,
     /// The payload, in base64.
     #[serde(default, skip_serializing_if = "is_default", with = "bytes")]
     #[schemars(with = "Base64")]
     pub payload_raw: Vec<u8>,
-    /// What the functions made of it.
+    /// The result of the functions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub payload_fields: Option<Box<RawValue>>,
-    /// What `normalizeUplink` made of the fields.
+    /// The result of `normalizeUplink`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub normalized_payload: Option<Box<RawValue>>,
@@ -54,7 +54,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub event: Option<Box<RawValue>>,
-    /// How it was received.
+    /// Metadata of its reception.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub metadata: Option<Box<RawValue>>,
@@ -64,16 +64,16 @@ pub struct Record {
     pub extra: Option<Box<RawValue>>,
     /// `decoded`, `failed`, `invalid` or `not_converted`.
     pub outcome: String,
-    /// Why there are no fields, if a function failed.
+    /// The reason why there are no fields, if a function failed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub failure: String,
-    /// What the functions wrote to the console.
+    /// Output of the functions on the console.
     #[serde(default, skip_serializing_if = "is_default")]
     pub logs: Vec<LogEntry>,
-    /// What the application was told about it.
+    /// Warnings that the application received.
     #[serde(default, skip_serializing_if = "is_default")]
     pub warnings: Vec<String>,
-    /// What the functions used, as a string.
+    /// Fuel that the functions used, as a string.
     #[serde(default, skip_serializing_if = "is_default", with = "text_number")]
     #[schemars(with = "String")]
     pub fuel: u64,
@@ -90,7 +90,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "is_default", with = "text_number")]
     #[schemars(with = "String")]
     pub seed: u64,
-    /// How often it was decoded again before; omitted if it was live.
+    /// Number of times that it was decoded again before; omitted if it was live.
     #[serde(default, skip_serializing_if = "is_default")]
     pub revision: u32,
     /// The id of the record that this one corrects.

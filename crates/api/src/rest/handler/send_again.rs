@@ -38,7 +38,7 @@ pub struct SendAgain {
     /// Only uplinks whose functions failed, or whose validator refused them.
     #[serde(skip_serializing_if = "is_default")]
     pub failed: bool,
-    /// What the fields, the failure, the logs or the warnings contain, as JSON has it.
+    /// Text in the fields, the failure, the logs or the warnings, as JSON has it.
     #[serde(skip_serializing_if = "is_default")]
     pub text: String,
     /// A condition on a field, such as `fields.temperature > 30`.
@@ -53,10 +53,10 @@ pub struct SendAgain {
     /// Who gets them; whoever gets live messages if it is omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<SendTo>,
-    /// How many to send each second at most; 200 if it is omitted.
+    /// Maximum number of messages to send each second; 200 if it is omitted.
     #[serde(skip_serializing_if = "is_default")]
     pub per_s: u32,
-    /// Whether they are only counted.
+    /// True to count them only.
     #[serde(skip_serializing_if = "is_default")]
     pub dry_run: bool,
 }
@@ -75,29 +75,30 @@ pub enum SendTo {
     Output(String),
 }
 
-/// What became of the messages since the report before. Each counts once, in one of the numbers that follow `examined`.
+/// Results for the messages since the report before. Each counts once, in one of the numbers that follow `examined`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SendReport {
-    /// How many messages were looked at.
+    /// Number of messages that were looked at.
     #[serde(skip_serializing_if = "is_default")]
     pub examined: u64,
-    /// How many all who want them have taken, into their queues; in a dry run, how many somebody wants.
+    /// Number of those that all who want them have taken, into their queues; in a dry run, of those that somebody
+    /// wants.
     #[serde(skip_serializing_if = "is_default")]
     pub sent: u64,
-    /// How many somebody did not take: see `receivers`. Others may have.
+    /// Number of those that somebody did not take: see `receivers`. Others may have.
     #[serde(skip_serializing_if = "is_default")]
     pub refused: u64,
-    /// How many nobody wants: there is no subscriber, and no output for them.
+    /// Number of those that nobody wants: there is no subscriber, and no output for them.
     #[serde(skip_serializing_if = "is_default")]
     pub unwanted: u64,
-    /// How many were not sent, because their device is gone.
+    /// Number of those that were not sent, because their device is gone.
     #[serde(skip_serializing_if = "is_default")]
     pub device_gone: u64,
-    /// How many were not sent, because their validator refused them, so that they were never published.
+    /// Number of those that were not sent, because their validator refused them, so that they were never published.
     #[serde(skip_serializing_if = "is_default")]
     pub never_published: u64,
-    /// How many were not sent, because what is stored cannot be read.
+    /// Number of those that were not sent, because what is stored cannot be read.
     #[serde(skip_serializing_if = "is_default")]
     pub unreadable: u64,
     /// Who refused messages, such as `webhook my-hook`: at most 200. MQTT sessions are named by a hash.
@@ -109,10 +110,10 @@ pub struct SendReport {
     /// Where to go on after this report; omitted in the last one.
     #[serde(skip_serializing_if = "is_default")]
     pub next: String,
-    /// Whether this is the last report. If none says so, the last `next` says where to go on.
+    /// True if this is the last report. If none says so, the last `next` says where to go on.
     #[serde(skip_serializing_if = "is_default")]
     pub done: bool,
-    /// Why it ended too early.
+    /// The reason why it ended too early.
     #[serde(skip_serializing_if = "is_default")]
     pub error: String,
     /// With `error`: whether it may go on if it is asked for again.
@@ -120,12 +121,12 @@ pub struct SendReport {
     pub temporary: bool,
 }
 
-/// What a receiver refused.
+/// Messages that a receiver refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusedMessages {
-    /// How many messages.
+    /// Number of messages.
     pub count: u64,
-    /// Why the first of them.
+    /// The reason for the first of them.
     pub reason: String,
     /// The id of the record of the first of them.
     pub id: String,

@@ -27,7 +27,7 @@ pub struct Version {
     /// A URL that begins with https.
     #[serde(default, skip_serializing_if = "is_default")]
     pub link: String,
-    /// Whether messages are processed with it, except those of devices that a candidate has.
+    /// True if messages are processed with it, except those of devices that a candidate has.
     #[serde(default, skip_serializing_if = "is_default")]
     pub live: bool,
     /// Which share of the devices has it, in percent, if it is a candidate.
@@ -111,7 +111,7 @@ pub struct VersionLabel {
     pub link: String,
 }
 
-/// What changed between two versions.
+/// The changes between two versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VersionComparison {
     /// A unified diff of each function and of the payload format; empty if they are equal.

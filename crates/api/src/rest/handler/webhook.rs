@@ -29,7 +29,7 @@ pub struct NewWebhook {
     pub secret: Option<Secret>,
 }
 
-/// What to change in a webhook. Members that are left out stay as they are; `null` removes.
+/// Changes to a webhook. Members that are left out stay as they are; `null` removes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookChange {
@@ -76,22 +76,22 @@ pub struct Webhook {
     pub events: Vec<String>,
     /// The names of its headers.
     pub header_names: Vec<String>,
-    /// Whether its requests are signed.
+    /// True if its requests are signed.
     pub is_signed: bool,
-    /// Why it sends nothing, if it is stopped. What waits for it stays.
+    /// The reason why it sends nothing, if it is stopped. What waits for it stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
-    /// How many messages wait for it; omitted if none does.
+    /// Number of messages that wait for it; omitted if none does.
     #[serde(default, skip_serializing_if = "is_default")]
     pub waiting: usize,
 }
 
-/// What became of a sample message.
+/// The receiver's answer to a sample message.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WebhookAnswer {
-    /// Whether the receiver took it.
+    /// True if the receiver took it.
     pub is_taken: bool,
-    /// Why it did not: what it answered, or what went wrong.
+    /// The reason why it did not: its answer, or the error.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reason: String,
 }
@@ -110,15 +110,15 @@ pub struct DeadLetter {
     pub id: String,
     /// The device that it is about.
     pub dev_id: String,
-    /// What happened.
+    /// The event.
     pub event: String,
     /// When it was accepted.
     pub time: Timestamp,
     /// When it was given up.
     pub failed_at: Timestamp,
-    /// How often it was sent.
+    /// Number of times that it was sent.
     pub attempts: u32,
-    /// What the receiver answered last.
+    /// The receiver's last answer.
     pub reason: String,
     /// The message.
     #[schemars(with = "serde_json::Value")]
@@ -130,9 +130,9 @@ pub struct DeadLetter {
 pub struct DeadLetterList {
     /// The messages, the oldest first.
     pub dead_letters: Vec<DeadLetter>,
-    /// How many there are.
+    /// Number of them.
     pub total: usize,
-    /// Whether the webhook has taken any message.
+    /// True if the webhook has taken any message.
     #[serde(default)]
     pub has_delivered: bool,
 }
@@ -146,7 +146,7 @@ pub struct Resend {
     pub ids: Vec<String>,
 }
 
-/// How many messages are sent again.
+/// Number of messages that are sent again.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Resent {
     /// Their number.

@@ -142,7 +142,8 @@ impl Rerun {
         }
     }
 
-    /// What has to run for the comparison; none if what is stored came from these functions within these limits.
+    /// The functions that have to run for the comparison; none if what is stored came from these functions within these
+    /// limits.
     fn compared_with(&self, (original, newest): &Stored) -> Option<&Setup> {
         let compared = self.compared.as_ref()?;
         let stored = newest.as_ref().unwrap_or(original);
