@@ -5,7 +5,10 @@ use std::sync::Arc;
 use bridge::{
     codec::outcome::{CodecError, Decoded},
     metrics,
-    publish::{output::Payload, republish::Republisher},
+    publish::{
+        output::{Payload, Publication},
+        republish::Republisher,
+    },
     receive::dedup::MessageKey,
 };
 use types::Clock;
@@ -34,16 +37,16 @@ impl Uplinks {
             // The filter lets no other topic through.
             return ack.acknowledge().await;
         };
-        let is_done = match topic.event() {
+        let publication = match topic.event() {
             Some("up") => self.uplink(topic, payload).await,
             _ => self.republisher.publish_unchanged(topic, payload).await,
         };
-        if is_done {
+        if publication.is_settled() {
             ack.acknowledge().await;
         }
     }
 
-    async fn uplink(&self, topic: Topic<'_>, payload: Payload) -> bool {
+    async fn uplink(&self, topic: Topic<'_>, payload: Payload) -> Publication {
         let event = match UplinkEvent::read(&payload) {
             Ok(event) => event,
             Err(error) => {
@@ -58,7 +61,7 @@ impl Uplinks {
         };
         if self.republisher.dedup.contains(key) {
             metrics::uplink("duplicate");
-            return true;
+            return Publication::Dropped;
         }
         if !event.is_decodable() {
             metrics::uplink("unchanged");
@@ -75,7 +78,7 @@ impl Uplinks {
         (event, payload): (UplinkEvent<'_>, &Payload),
         decoded: Result<Decoded, CodecError>,
         key: MessageKey,
-    ) -> bool {
+    ) -> Publication {
         let log = self.log_event(&event, &decoded);
         let is_stream = self.republisher.output.is_stream();
         let event = match decoded {
@@ -85,9 +88,9 @@ impl Uplinks {
             Ok(_) | Err(_) => Ok(payload.clone()),
         };
         if let Some(log) = log
-            && !self.republisher.output.publish_written(topic.with("event/log"), log).await
+            && !self.republisher.output.publish_written(topic.with("event/log"), log).await.is_settled()
         {
-            return false;
+            return Publication::Stopped;
         }
         self.republisher.publish_last(topic, event, key).await
     }

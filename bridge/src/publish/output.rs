@@ -44,6 +44,25 @@ pub struct Entry {
 /// JSON.
 pub type ToEntry = fn(&str, &[u8]) -> Result<Entry, String>;
 
+/// The end of a message that was to be published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Publication {
+    /// The other side has confirmed it.
+    Published,
+    /// It is not published, and never will be: there is no point in receiving it again.
+    Dropped,
+    /// The bridge stopped before: it has to be received again.
+    Stopped,
+}
+
+impl Publication {
+    /// Returns true if the message may be acknowledged where it came from.
+    pub fn is_settled(self) -> bool {
+        self != Self::Stopped
+    }
+}
+
 /// A broker or a stream, with the prefix of topics, or of the stream's name, there.
 pub struct Output {
     target: Target,
@@ -85,8 +104,8 @@ impl Output {
     }
 
     /// Publishes a message, or drops one that can never be published. It waits for a broker that is away, because
-    /// nothing may be lost; false if the bridge stops before.
-    pub async fn publish(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> bool {
+    /// nothing may be lost.
+    pub async fn publish(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> Publication {
         let payload = payload.into();
         match &self.target {
             Target::Broker { publisher, refusals } => match payload.to_json() {
@@ -94,7 +113,10 @@ impl Output {
                 Err(error) => drop_message(&topic.to_string(), payload.bytes(), &error, "no JSON"),
             },
             Target::Stream { publisher, to_entry } => match payload.to_entry(&topic, *to_entry) {
-                Ok(Entry { name, value, .. }) => publisher.publish(name, value).await,
+                Ok(Entry { name, value, .. }) => {
+                    let is_published = publisher.publish(name, value).await;
+                    if is_published { Publication::Published } else { Publication::Stopped }
+                }
                 Err(error) => drop_message(&topic.to_string(), payload.bytes(), &error, "no entry"),
             },
         }
@@ -105,27 +127,33 @@ impl Output {
         &self,
         topic: impl OutputTopic,
         payload: Result<impl Into<Payload> + Send, E>,
-    ) -> bool {
+    ) -> Publication {
         match payload {
             Ok(payload) => self.publish(topic, payload).await,
             Err(error) => {
                 tracing::error!(%topic, %error, "cannot write a message: dropped it");
                 metrics::dropped("unwritable");
-                true
+                Publication::Dropped
             }
         }
     }
 
-    async fn send(&self, publisher: &Publisher, refusals: &Refusals, topic: impl OutputTopic, payload: Bytes) -> bool {
+    async fn send(
+        &self,
+        publisher: &Publisher,
+        refusals: &Refusals,
+        topic: impl OutputTopic,
+        payload: Bytes,
+    ) -> Publication {
         let name = format!("{}{topic}", self.prefix);
         let start = Instant::now();
         loop {
             match publisher.publish(name.clone(), topic.kind(), payload.clone()).await {
                 Ok(()) => {
                     refusals.end(topic);
-                    return true;
+                    return Publication::Published;
                 }
-                Err(PublishError::Stopped) => return false,
+                Err(PublishError::Stopped) => return Publication::Stopped,
                 Err(error @ (PublishError::TooLarge(_) | PublishError::TopicTooLong)) => {
                     return drop_message(&name, &payload, &error, "too large");
                 }
@@ -178,9 +206,9 @@ impl From<Vec<u8>> for Payload {
     }
 }
 
-/// Counts a message that cannot be published. It may be acknowledged: there is no point in receiving it again.
-fn drop_message(topic: &str, payload: &Bytes, error: &dyn fmt::Display, reason: &'static str) -> bool {
+/// Counts a message that cannot be published.
+fn drop_message(topic: &str, payload: &Bytes, error: &dyn fmt::Display, reason: &'static str) -> Publication {
     tracing::error!(topic, bytes = payload.len(), %error, "dropped a message");
     metrics::dropped(reason);
-    true
+    Publication::Dropped
 }

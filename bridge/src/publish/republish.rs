@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     metrics,
-    publish::output::{Output, OutputTopic, Payload},
+    publish::output::{Output, OutputTopic, Payload, Publication},
     receive::dedup::{Dedup, MessageKey},
 };
 
@@ -17,13 +17,13 @@ pub struct Republisher {
 }
 
 impl Republisher {
-    /// Publishes a message that has nothing to decode; whether it may be acknowledged.
-    pub async fn publish_unchanged(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> bool {
+    /// Publishes a message that has nothing to decode.
+    pub async fn publish_unchanged(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> Publication {
         let payload = payload.into();
         let key = self.dedup.key(topic, payload.bytes());
         if self.dedup.contains(key) {
             metrics::event("duplicate");
-            return true;
+            return Publication::Dropped;
         }
         metrics::event("forwarded");
         self.publish_last(topic, serde_json::Result::Ok(payload), key).await
@@ -35,11 +35,11 @@ impl Republisher {
         topic: impl OutputTopic,
         payload: Result<impl Into<Payload> + Send, E>,
         key: MessageKey,
-    ) -> bool {
-        let is_published = self.output.publish_written(topic, payload).await;
-        if is_published {
+    ) -> Publication {
+        let publication = self.output.publish_written(topic, payload).await;
+        if publication.is_settled() {
             self.dedup.add(key);
         }
-        is_published
+        publication
     }
 }

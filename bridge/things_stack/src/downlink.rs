@@ -12,7 +12,7 @@ use bridge::{
     },
     message::raw_object::RawObject,
     metrics,
-    publish::output::Output,
+    publish::output::{Output, Publication},
     receive::dedup::Dedup,
 };
 use client::things_stack::{QueueOperation, VersionIds};
@@ -70,11 +70,11 @@ impl Downlinks {
             },
             Err(error) => Err(error),
         };
-        let is_done = match queued {
-            Ok(()) => true,
+        let publication = match queued {
+            Ok(()) => Publication::Published,
             Err(error) => self.fail(topic, &payload, &error).await,
         };
-        if is_done {
+        if publication.is_settled() {
             self.dedup.add(key);
             ack.acknowledge().await;
         }
@@ -163,14 +163,14 @@ impl Downlinks {
     }
 
     /// Publishes that every downlink of a request failed, because it is queued as a whole.
-    async fn fail(&self, topic: Topic<'_>, payload: &[u8], error: &CodecError) -> bool {
+    async fn fail(&self, topic: Topic<'_>, payload: &[u8], error: &CodecError) -> Publication {
         metrics::downlink("refused");
         for failed in FailedDownlink::all(topic, payload, error, self.clock.now()) {
-            if !self.applications.publish_written(topic.with("down/failed"), failed.to_json()).await {
-                return false;
+            if !self.applications.publish_written(topic.with("down/failed"), failed.to_json()).await.is_settled() {
+                return Publication::Stopped;
             }
         }
-        true
+        Publication::Published
     }
 }
 

@@ -4,7 +4,12 @@ pub(super) mod decoder;
 
 use std::sync::Arc;
 
-use bridge::{codec::outcome::CodecError, metrics, publish::republish::Republisher, receive::dedup::MessageKey};
+use bridge::{
+    codec::outcome::CodecError,
+    metrics,
+    publish::{output::Publication, republish::Republisher},
+    receive::dedup::MessageKey,
+};
 use bytes::Bytes;
 use link::delivery::Delivery;
 use types::Clock;
@@ -30,24 +35,24 @@ impl Uplinks {
             // The filter lets no other topic through.
             return ack.acknowledge().await;
         };
-        let is_done = match topic.rest {
+        let publication = match topic.rest {
             "up" => self.uplink(topic, payload).await,
             // Published again, they would be taken for those of an application.
             "down/push" | "down/replace" => {
                 metrics::event("ignored");
-                true
+                Publication::Dropped
             }
             rest => match DownlinkEvent::kind(rest) {
                 Some(kind) => self.downlink(topic, kind, payload).await,
                 None => self.republisher.publish_unchanged(topic, payload).await,
             },
         };
-        if is_done {
+        if publication.is_settled() {
             ack.acknowledge().await;
         }
     }
 
-    async fn uplink(&self, topic: Topic<'_>, payload: Bytes) -> bool {
+    async fn uplink(&self, topic: Topic<'_>, payload: Bytes) -> Publication {
         let message = match UplinkMessage::parse(&payload) {
             Ok(message) => message,
             Err(error) => {
@@ -59,7 +64,7 @@ impl Uplinks {
         let key = self.republisher.dedup.key(topic, &message.identity);
         if self.republisher.dedup.contains(key) {
             metrics::uplink("duplicate");
-            return true;
+            return Publication::Dropped;
         }
         if !message.is_decodable() {
             metrics::uplink("unchanged");
@@ -79,12 +84,13 @@ impl Uplinks {
         (message, payload): (UplinkMessage<'_>, &Bytes),
         decoded: Result<Decoded, CodecError>,
         key: MessageKey,
-    ) -> bool {
+    ) -> Publication {
         if let Err(error) = &decoded {
             let ids = message.correlation_ids();
             let report = Report::of_uplink(error, topic, &ids, self.clock.now());
-            if !self.republisher.output.publish_written(topic.with("service/data"), report.to_json()).await {
-                return false;
+            let data = self.republisher.output.publish_written(topic.with("service/data"), report.to_json()).await;
+            if !data.is_settled() {
+                return data;
             }
         }
         metrics::uplink(result(&decoded));
@@ -98,14 +104,14 @@ impl Uplinks {
     }
 
     /// Publishes the outcome of a downlink, with its payload decoded.
-    async fn downlink(&self, topic: Topic<'_>, kind: &'static str, payload: Bytes) -> bool {
+    async fn downlink(&self, topic: Topic<'_>, kind: &'static str, payload: Bytes) -> Publication {
         let Some(event) = DownlinkEvent::parse(kind, &payload) else {
             return self.republisher.publish_unchanged(topic, payload.clone()).await;
         };
         let key = self.republisher.dedup.key(topic, &payload[..]);
         if self.republisher.dedup.contains(key) {
             metrics::event("duplicate");
-            return true;
+            return Publication::Dropped;
         }
         let json = match self.decoder.decode_downlink(&event, topic).await {
             Ok(decoded) if decoded.object.is_some() => event.into_json(decoded).map(Bytes::from),
@@ -113,8 +119,9 @@ impl Uplinks {
             Err(error) => {
                 let ids = event.correlation_ids();
                 let report = Report::of_downlink(&error, topic, &ids, self.clock.now());
-                if !self.republisher.output.publish_written(topic.with("service/data"), report.to_json()).await {
-                    return false;
+                let data = self.republisher.output.publish_written(topic.with("service/data"), report.to_json()).await;
+                if !data.is_settled() {
+                    return data;
                 }
                 Ok(payload.clone())
             }
