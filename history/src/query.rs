@@ -12,7 +12,11 @@ use std::{io, ops::RangeInclusive, path::PathBuf};
 use types::{AppId, DevId, Timestamp};
 
 pub use self::field_filter::{FieldFilter, FieldFilterError};
-pub(crate) use self::{best::Best, filter::Filter, shared::Shared};
+pub(crate) use self::{
+    best::{Best, BestRecords},
+    filter::Filter,
+    shared::Shared,
+};
 use crate::{Error, Kind, Record, RecordId};
 
 /// Maximum number of records of a page.

@@ -26,7 +26,7 @@ use self::{
 use crate::{
     Error, LIMIT_MAX, OwnerOf, Page, Query, Skipped,
     bucket::Bucket,
-    query::{Best, Filter, Shared},
+    query::{Best, BestRecords, Filter, Shared},
     reader::turns::Turns,
     sealed::{file::SealedFile, search as search_file},
     tail::{disk::Disk, search as search_tail},
@@ -135,7 +135,7 @@ impl Reader {
         skipped.sort();
         skipped.dedup();
         self.report(&skipped);
-        let (mut records, is_cut) = best.into_records();
+        let BestRecords { mut records, is_cut } = best.into_records();
         let has_more = records.len() > limit || is_cut;
         records.truncate(limit);
         let next = records.last().map(|record| record.id).filter(|_| has_more);

@@ -27,7 +27,7 @@ use types::{AppId, Clock, Credential, Timestamp};
 pub(crate) use self::application::AttachError;
 pub use self::behind::{Given, Spare};
 use self::{
-    application::{Application, Begun, Rest},
+    application::{Application, Begun, Postponed, Rest},
     applications::Applications,
     fan_out::FanOut,
     series::Series,
@@ -191,8 +191,8 @@ impl Router {
             // Dropping the sender says that it is not saved.
             return oneshot::channel().1;
         }
-        let (saved, is_first) = application.publish_later(rest);
-        if is_first {
+        let Postponed { saved, is_only } = application.publish_later(rest);
+        if is_only {
             self.fan_out.start(Arc::clone(application));
         }
         saved

@@ -34,6 +34,13 @@ pub(crate) struct Group<'a> {
     pub(crate) published: oneshot::Sender<()>,
 }
 
+/// The functions of an application, live ones or those of a candidate.
+#[derive(PartialEq, Eq)]
+struct FunctionsOf {
+    hash: SourcesHash,
+    is_candidate: bool,
+}
+
 impl Uplinks {
     /// Handles frames of one application, and returns what became of each, in their order.
     pub(crate) async fn handle_several(&self, frames: Vec<Frame>, group: Group<'_>) -> Vec<Result<Handled, Error>> {
@@ -152,9 +159,9 @@ impl Sent {
 }
 
 impl Found {
-    /// Its functions, and whether they are those of a candidate.
-    fn functions(&self) -> (SourcesHash, bool) {
-        (self.application.functions_hash, self.application.is_candidate)
+    /// The functions that decode it.
+    fn functions(&self) -> FunctionsOf {
+        FunctionsOf { hash: self.application.functions_hash, is_candidate: self.application.is_candidate }
     }
 
     fn with(self, decoded: Decoded) -> Made {

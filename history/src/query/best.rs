@@ -17,6 +17,13 @@ pub(crate) struct Best {
     records: BTreeMap<RecordId, Record>,
 }
 
+/// The records of a page, in the order of the query.
+pub(crate) struct BestRecords {
+    pub(crate) records: Vec<Record>,
+    /// True if some were left out for their bytes.
+    pub(crate) is_cut: bool,
+}
+
 /// The id that a record must come before to be among the best. None while there is room.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound {
@@ -69,10 +76,11 @@ impl Best {
         }
     }
 
-    /// The records in the order of the query, and whether some were left out for their bytes.
-    pub(crate) fn into_records(self) -> (Vec<Record>, bool) {
+    /// Puts the records in the order of the query.
+    pub(crate) fn into_records(self) -> BestRecords {
         let records = self.records.into_values();
-        (if self.oldest_first { records.collect() } else { records.rev().collect() }, self.is_cut)
+        let records = if self.oldest_first { records.collect() } else { records.rev().collect() };
+        BestRecords { records, is_cut: self.is_cut }
     }
 }
 
@@ -101,7 +109,7 @@ mod tests {
                 best.insert(record(millis));
             }
         }
-        let (records, is_cut) = best.into_records();
+        let BestRecords { records, is_cut } = best.into_records();
         (records.iter().map(|record| record.id.millis).collect(), is_cut)
     }
 

@@ -7,7 +7,7 @@ use std::sync::{
 
 use crate::{
     Error, Record, RecordId,
-    query::best::{Best, Bound},
+    query::best::{Best, BestRecords, Bound},
 };
 
 /// The best records while several threads look for them.
@@ -67,8 +67,8 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// The records in order, and whether some were left out for their bytes.
-    pub(crate) fn into_records(self) -> (Vec<Record>, bool) {
+    /// Puts the records in order.
+    pub(crate) fn into_records(self) -> BestRecords {
         self.best.into_inner().unwrap_or_else(PoisonError::into_inner).into_records()
     }
 

@@ -308,7 +308,7 @@ mod tests {
         let best = Shared::new(Best::new(50, usize::MAX, false), false, &is_stopped);
         SealedFile::read_parts(Path::new("some-file"), &parts, |file| search(file, &filter, &best)).unwrap();
         assert!(parts.failure().is_none());
-        (best.into_records().0, fetched.load(Ordering::Relaxed))
+        (best.into_records().records, fetched.load(Ordering::Relaxed))
     }
 
     #[test]
@@ -352,7 +352,7 @@ mod tests {
             let (filter, is_stopped) = (Filter::new(query, removals.clone()), AtomicBool::default());
             let best = Shared::new(Best::new(3, usize::MAX, oldest_first), oldest_first, &is_stopped);
             SealedFile::read(&path, |file| search(file, &filter, &best)).unwrap();
-            let numbers: Vec<_> = best.into_records().0.iter().map(|record| record.id.number).collect();
+            let numbers: Vec<_> = best.into_records().records.iter().map(|record| record.id.number).collect();
             assert_eq!(numbers, expected);
         }
     }

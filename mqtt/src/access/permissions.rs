@@ -31,11 +31,6 @@ impl Permissions {
         Self { app_id, reads, writes }
     }
 
-    /// Returns the rights to read and to write.
-    pub(crate) fn rights(&self) -> (bool, bool) {
-        (self.reads, self.writes)
-    }
-
     /// Returns true if the client has any right.
     pub(crate) fn may_connect(&self) -> bool {
         self.reads || self.writes
@@ -44,6 +39,11 @@ impl Permissions {
     /// Returns true if the client may subscribe to anything.
     pub(crate) fn may_read(&self) -> bool {
         self.reads
+    }
+
+    /// Returns true if the client may publish anything.
+    pub(crate) fn may_write(&self) -> bool {
+        self.writes
     }
 
     /// Returns true if the client may publish to `topic`: only to `<app_id>/devices/<dev_id>/down`.

@@ -61,6 +61,14 @@ pub(super) struct Begun {
     pub(super) rest: Option<Rest>,
 }
 
+/// Rest of a publication that waits for its turn.
+pub(super) struct Postponed {
+    /// Resolves when its messages are saved.
+    pub(super) saved: oneshot::Receiver<bool>,
+    /// True if no other one waits.
+    pub(super) is_only: bool,
+}
+
 /// Part of a publication that was brought to its sessions at once.
 pub(super) struct Piece {
     /// Number of deliveries.
@@ -175,12 +183,11 @@ impl Application {
         self.lock().spare(topics, at_least)
     }
 
-    /// Leaves the rest of a publication to [`Application::publish_more`]; returns what resolves when it is saved, and
-    /// whether it is the only one that waits.
-    pub(super) fn publish_later(&self, rest: Rest) -> (oneshot::Receiver<bool>, bool) {
+    /// Leaves the rest of a publication to [`Application::publish_more`].
+    pub(super) fn publish_later(&self, rest: Rest) -> Postponed {
         let mut subscribers = self.lock();
-        let (is_first, sessions) = (subscribers.pending.is_empty(), subscribers.sessions.len());
-        (subscribers.pending.push(rest, sessions), is_first)
+        let (is_only, sessions) = (subscribers.pending.is_empty(), subscribers.sessions.len());
+        Postponed { saved: subscribers.pending.push(rest, sessions), is_only }
     }
 
     /// Goes on with what waits, as much as can be done at once.

@@ -29,7 +29,8 @@ impl Durable {
             Credential::Key(key) => Secret::new(key.expose()),
             Credential::Token(token) => token.clone(),
         };
-        let (reads, writes) = presented.1.rights();
+        let (_, permissions) = presented;
+        let (reads, writes) = (permissions.may_read(), permissions.may_write());
         let text = serde_json::to_vec(&PresentedCredential { password, reads, writes }).unwrap_or_default();
         let sealed = keys.seal(&context(app_id, id), &text, random.as_ref());
         let sealed = sealed.inspect_err(|error| tracing::error!(%app_id, %error, "cannot seal a credential")).ok()?;
