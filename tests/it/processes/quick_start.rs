@@ -1,4 +1,4 @@
-//! The README's five minutes, command by command, with `mosquitto_sub` as subscriber.
+//! The README's first decoder, command by command, with `mosquitto_sub` as subscriber.
 
 use std::{
     io::{BufRead, BufReader, Lines},
