@@ -12,7 +12,7 @@ use types::{Clock, Random};
 pub struct Environment {
     /// Runs codecs.
     pub pool: Arc<Pool>,
-    /// The clock.
+    /// Source of the time; tests control it.
     pub clock: Arc<dyn Clock>,
     /// Randomness, for a client id.
     pub random: Arc<dyn Random>,

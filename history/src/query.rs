@@ -91,7 +91,7 @@ pub struct Page {
 pub struct Skipped {
     /// The file.
     pub path: PathBuf,
-    /// The reason.
+    /// For people.
     pub reason: String,
     /// True if its name says that no handler wrote it, so that it has no records.
     pub is_foreign: bool,

@@ -63,7 +63,7 @@ pub struct NewRecord<'a> {
     pub confirmed: bool,
     /// True if the device sent this counter before.
     pub is_retry: bool,
-    /// The payload.
+    /// Bytes of the frame, decrypted.
     pub payload: &'a [u8],
     /// Metadata of the reception or transmission, an object; empty for none.
     pub metadata: &'a str,

@@ -13,7 +13,7 @@ const SEED: u64 = 1;
 /// Inputs of functions where an uplink has none of its own.
 #[derive(Clone, Debug)]
 pub struct Defaults {
-    /// The time.
+    /// When the network received it.
     pub time: Timestamp,
     /// Further members of their input, as a JSON object; empty for none.
     pub extra: String,

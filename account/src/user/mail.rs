@@ -21,7 +21,7 @@ use crate::{Result, metrics};
 const WAITING_MAX: usize = 256;
 const RETRY_DELAYS: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(15), Duration::from_secs(60)];
 
-/// Mail settings.
+/// The SMTP server, and the sender of mails.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MailSettings {

@@ -28,13 +28,13 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 pub struct OfflineDevice {
     /// Its EUI, in lower case.
     pub dev_eui: String,
-    /// Its application.
+    /// The application that it belongs to.
     pub application_id: String,
     /// Its device profile.
     pub profile_id: String,
     /// The codec of the device profile.
     pub script: String,
-    /// Its variables.
+    /// Values that its codec reads, by name.
     pub variables: BTreeMap<String, String>,
 }
 

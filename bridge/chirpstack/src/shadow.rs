@@ -27,7 +27,7 @@ use super::{
 
 /// Credentials that are in no file.
 pub struct GivenCredentials {
-    /// The API key.
+    /// Authorizes calls of ChirpStack's API.
     pub api_key: Secret,
     /// User and password for the broker, if it wants them.
     pub login: Option<(String, Secret)>,

@@ -13,7 +13,7 @@ pub struct Observation {
     pub application: ObservedApplication,
     /// The id of the codec: for ChirpStack, of its device profile.
     pub profile_id: String,
-    /// Its name.
+    /// As people call it.
     pub profile_name: String,
     /// The network's result.
     pub theirs: Verdict,

@@ -46,7 +46,7 @@ pub enum NotTaken {
 pub struct NotTakenEvent {
     /// The time at which it was dealt with.
     pub time: Timestamp,
-    /// The reason.
+    /// Refusal or failure of the application.
     pub reason: NotTaken,
     /// The id of its device in the network, or its DevEUI. Others may have chosen it.
     pub device: String,

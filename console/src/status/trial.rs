@@ -45,7 +45,7 @@ pub struct NetworkTrial {
 pub struct TrialCheck {
     /// The field that was checked.
     pub what: &'static str,
-    /// The result.
+    /// Success, or the error with advice.
     pub result: CheckResult,
 }
 

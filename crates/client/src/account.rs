@@ -26,7 +26,7 @@ const ADDRESS_FORM: &str = "http(s)://host(:port)";
 /// The credentials of an OAuth client.
 #[derive(Clone, Debug)]
 pub struct ClientCredentials {
-    /// Its id.
+    /// As it is registered at the account service.
     pub id: ClientId,
     /// Its secret; public clients have a well-known one.
     pub secret: Secret,

@@ -54,7 +54,7 @@ pub struct ProviderDescription {
 /// The client as which we are registered there.
 #[derive(Clone, Copy, Debug)]
 pub struct ProviderClient<'a> {
-    /// Its id.
+    /// As the provider has registered it.
     pub id: &'a str,
     /// Its secret; a public client has none.
     pub secret: Option<&'a Secret>,

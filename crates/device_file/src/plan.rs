@@ -76,7 +76,7 @@ struct Planner<'a> {
 }
 
 impl Step {
-    /// Its name.
+    /// As columns and messages call it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Created => "created",

@@ -11,9 +11,9 @@ use crate::Key;
 /// A stored value and its version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its key.
+    /// Tag and path.
     pub key: Key,
-    /// Its value.
+    /// Bytes that the store does not interpret.
     #[serde(with = "base64_bytes")]
     pub value: Bytes,
     /// The version of its last write.

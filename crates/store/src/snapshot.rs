@@ -23,14 +23,14 @@ const PARTS_AHEAD: usize = 2;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredEntry {
-    /// Its key.
+    /// Tag and path.
     pub key: Key,
     /// The version of its last write.
     pub version: Version,
     /// Time of expiry; `None` if it does not expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<UnixMillis>,
-    /// Its value.
+    /// Bytes that the store does not interpret.
     #[serde(with = "base64_bytes")]
     pub value: Bytes,
 }

@@ -47,7 +47,7 @@ pub struct Receipt {
 pub struct Refused {
     /// Such as `webhook my-hook`.
     pub receiver: String,
-    /// The reason.
+    /// The answer of the receiver, or the error.
     pub reason: String,
 }
 

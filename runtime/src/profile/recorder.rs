@@ -14,7 +14,7 @@ use super::steps::{Exit, Steps};
 /// Chains of calls that are told apart; further ones count for their caller.
 const CHAINS_MAX: usize = 10_000;
 
-/// Cost of a step.
+/// Runs and fuel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepCost {
     /// Number of runs.

@@ -19,14 +19,14 @@ pub struct Summary {
     pub runs: usize,
     /// The shortest.
     pub min: f64,
-    /// The median.
+    /// Half of the times are shorter.
     pub median: f64,
     /// The lower end of the interval that has the true median in it with a probability of 95%: with fewer than six runs,
     /// there is none, and this is the shortest.
     pub median_low: f64,
     /// The upper end, or the longest.
     pub median_high: f64,
-    /// The mean.
+    /// Sum divided by number.
     pub mean: f64,
     /// The 99th percentile: of fewer than a hundred times, the longest.
     pub p99: f64,

@@ -26,12 +26,12 @@ use super::json::{millis, null_is_default};
 /// A registration.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NewUser {
-    /// The username.
+    /// Unique, and part of the login.
     pub username: Username,
     /// The e-mail address.
     #[schemars(email, length(max = 254))]
     pub email: String,
-    /// The password.
+    /// Hashed before it is stored.
     #[schemars(length(min = 8, max = 128))]
     pub password: Secret,
 }
@@ -48,7 +48,7 @@ pub struct Registered {
 /// A user's profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct User {
-    /// The username.
+    /// Unique, and part of the login.
     pub username: Username,
     /// The e-mail address.
     pub email: String,
@@ -133,7 +133,7 @@ pub struct TokenResponse {
     /// `bearer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_type: Option<String>,
-    /// The token.
+    /// A signed JWT.
     pub access_token: Secret,
     /// Seconds until it expires.
     pub expires_in: u64,
@@ -152,7 +152,7 @@ pub struct RestrictRequest {
 /// A restricted token.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RestrictResponse {
-    /// The token.
+    /// A signed JWT.
     pub access_token: Secret,
 }
 
@@ -165,7 +165,7 @@ pub struct KeyDocument {
     pub key: String,
 }
 
-/// An error.
+/// The body of every response that is an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Error")]
 pub struct ErrorBody {

@@ -12,7 +12,7 @@ use crate::Result;
 /// An authorization code, and the data needed to redeem it.
 #[derive(Clone, Debug)]
 pub struct AuthorizationCode {
-    /// The code.
+    /// As the redirect brought it.
     pub code: Secret,
     /// The exact redirect URI of the authorization.
     pub redirect_uri: String,

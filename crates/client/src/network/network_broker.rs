@@ -33,11 +33,11 @@ const RATE_LIMIT_WAIT: Duration = Duration::from_secs(1);
 /// The component that calls. It signs a token for each call with the key that it announces.
 #[derive(Clone)]
 pub struct CallingComponent {
-    /// Its id.
+    /// As it is announced.
     pub id: ComponentId,
     /// The kind of the component.
     pub service: ServiceName,
-    /// Its version.
+    /// Of its program.
     pub version: String,
     /// Address at which it can be reached.
     pub net_address: String,

@@ -70,9 +70,9 @@ pub struct EndDeviceIds {
 pub struct VersionIds {
     /// The maker.
     pub brand_id: String,
-    /// The model.
+    /// As the device repository calls the product.
     pub model_id: String,
-    /// The version of its firmware.
+    /// As the device repository calls it.
     pub firmware_version: String,
     /// The band that it uses.
     pub band_id: String,

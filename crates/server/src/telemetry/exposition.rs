@@ -46,7 +46,7 @@ impl Exposition {
         text.push('\n');
     }
 
-    /// The text.
+    /// Ends the exposition.
     pub fn into_text(self) -> String {
         self.0
     }

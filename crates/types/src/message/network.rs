@@ -115,7 +115,7 @@ pub struct DownlinkReport {
     pub device: NetworkDevice,
     /// The id that the network gave it.
     pub id: String,
-    /// The outcome.
+    /// Sent, acknowledged or failed.
     pub outcome: DownlinkOutcome,
 }
 

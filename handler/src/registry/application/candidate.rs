@@ -96,7 +96,7 @@ impl Percentage {
         Err(Error::invalid(what, format_args!("it must be from {} to {}", Self(least), Self(most))))
     }
 
-    /// In percent.
+    /// Converts hundredths.
     pub fn percent(self) -> f64 {
         f64::from(self.0) / 100.0
     }

@@ -10,7 +10,7 @@ use crate::rest::json::{millis, null_is_default};
 /// An application, as far as the caller may see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Application {
-    /// The id.
+    /// Unique, also after deletion.
     pub id: AppId,
     /// A name for people.
     pub name: String,

@@ -8,7 +8,7 @@ use types::Username;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "{R}Collaborator")]
 pub struct Collaborator<R> {
-    /// The username.
+    /// The user who has the rights.
     pub username: Username,
     /// The e-mail address.
     pub email: String,

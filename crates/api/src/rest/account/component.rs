@@ -13,7 +13,7 @@ pub struct Component {
     /// The service that it provides.
     #[serde(rename = "type")]
     pub service: ServiceName,
-    /// The id.
+    /// Unique among components of its service.
     pub id: ComponentId,
     /// When it was created.
     #[serde(with = "millis")]
@@ -34,7 +34,7 @@ pub struct NewComponent {
 /// The token with which a component authenticates.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ComponentToken {
-    /// The token.
+    /// Valid for 93 days.
     pub token: Secret,
     /// When it expires.
     #[serde(with = "millis")]

@@ -46,7 +46,7 @@ pub struct Gateway {
     /// The router that it uses; `null` if the network has none.
     #[serde(default)]
     pub router: Option<Router>,
-    /// Fallback routers.
+    /// Routers to use when the first one is down.
     #[serde(default, deserialize_with = "null_is_default")]
     pub fallback_routers: Vec<Router>,
     /// The owner, for callers who may see it.
@@ -87,7 +87,7 @@ pub struct Router {
     pub id: ComponentId,
     /// The gRPC address.
     pub address: String,
-    /// The MQTT address.
+    /// For gateways that connect over MQTT.
     pub mqtt_address: String,
 }
 
@@ -161,7 +161,7 @@ pub struct GatewayUpdate {
     /// The router that it uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<Named<ComponentId>>,
-    /// Fallback routers.
+    /// Routers to use when the first one is down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback_routers: Option<Vec<Named<ComponentId>>>,
     /// The new owner.

@@ -15,7 +15,7 @@ pub struct NewCandidate {
     /// `custom`, `cayennelpp` or another format; with functions, `custom` if it is omitted.
     #[serde(deserialize_with = "null_is_default")]
     pub payload_format: String,
-    /// The functions.
+    /// Sources of the four payload functions.
     #[serde(deserialize_with = "null_is_default")]
     pub functions: VersionFunctions,
     /// A note for people, on one line.

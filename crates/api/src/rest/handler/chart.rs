@@ -46,7 +46,7 @@ pub struct ChartPoint {
     pub time: Timestamp,
     /// The least value.
     pub min: f64,
-    /// The mean.
+    /// Sum divided by count.
     pub mean: f64,
     /// The greatest value.
     pub max: f64,

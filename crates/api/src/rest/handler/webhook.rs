@@ -65,7 +65,7 @@ fn no_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
 /// A webhook without its secrets.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Webhook {
-    /// Its id.
+    /// Unique within the application.
     pub id: WebhookId,
     /// Identifies what is set; each change makes another one. A change can require it.
     #[serde(default)]
