@@ -27,16 +27,16 @@ pub struct NetworkSettings {
     /// the address, such as `ChirpStack at broker:1883`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How to reach ChirpStack 4.
+    /// Connection to ChirpStack 4.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chirpstack: Option<ChirpStackSettings>,
-    /// How to reach The Things Stack 3.
+    /// Connection to The Things Stack 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub things_stack: Option<ThingsStackSettings>,
-    /// Whether nothing is taken from the network: our runs of its codecs are compared with its own results, and operators
+    /// True to take nothing from the network: our runs of its codecs are compared with its own results, and operators
     /// see the report in the console. Then there are no `applications`.
     pub shadow: bool,
-    /// Which applications there are which here. Events of others are ignored.
+    /// The network's applications, each with the one here that gets its events. Events of others are ignored.
     pub applications: Vec<ApplicationSettings>,
 }
 
@@ -49,7 +49,7 @@ pub struct ApplicationSettings {
     /// The id of our application, which must be registered on this handler.
     #[schemars(with = "String")]
     pub app_id: AppId,
-    /// Whether a device is registered when it is first heard. Otherwise events of unknown devices are dropped.
+    /// True to register a device when it is first heard. Otherwise events of unknown devices are dropped.
     #[serde(default)]
     pub register: bool,
     /// Where the ids of registered devices come from: `name` or `eui`.

@@ -131,7 +131,7 @@ pub enum Error {
     NetworkBroker {
         /// The network broker.
         id: types::ComponentId,
-        /// Why.
+        /// The reason.
         reason: client::Error,
     },
     /// The network server behind a network broker refused a device. Its reason is in the log only.

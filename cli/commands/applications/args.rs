@@ -333,7 +333,7 @@ pub(crate) struct NewShare {
     pub(crate) uplinks_min: Option<u32>,
 }
 
-/// What to change about the version that a share of the devices has.
+/// Changes to the version that a share of the devices has.
 #[derive(Debug, Args)]
 pub(crate) struct ShareChange {
     /// New share of the devices; a larger one keeps those that have it

@@ -1,4 +1,4 @@
-//! What the APIs of the handler do, and what runs on the same stores: reports of networks, uplinks of network brokers,
+//! Operations of the handler's APIs, and services on the same stores: reports of networks, uplinks of network brokers,
 //! deletions, candidates and silent devices.
 
 use std::{sync::Arc, time::Instant};

@@ -18,7 +18,7 @@ const LAG: &str = "airlock_bridge_network_lag_seconds";
 pub(in crate::serve) struct WatchedNetwork {
     /// The name that people know it by, and that its metrics have. No other network of this process has it.
     pub(in crate::serve) name: String,
-    /// What the settings say of it.
+    /// Its description in the settings.
     pub(in crate::serve) description: NetworkDescription,
     pub(in crate::serve) routes: Vec<WatchedRoute>,
     pub(in crate::serve) network: Arc<dyn Network>,

@@ -32,7 +32,7 @@ pub struct NetworkStatus {
     pub api: Option<ConnectionStatus>,
     /// Its applications.
     pub routes: Vec<RouteStatus>,
-    /// What it brought.
+    /// Its events, with their rate and lag.
     pub events: EventStatus,
     /// Number of downlinks that it took, and of attempts that it refused; or the reason why there are none.
     pub downlinks: Result<(u64, u64), String>,
@@ -41,7 +41,7 @@ pub struct NetworkStatus {
 /// A connection to a network.
 #[derive(Clone, Debug)]
 pub struct ConnectionStatus {
-    /// What it brings.
+    /// Name for people.
     pub name: String,
     /// True while it is made.
     pub is_connected: bool,
@@ -51,14 +51,14 @@ pub struct ConnectionStatus {
     pub failure: Option<String>,
 }
 
-/// What a network brought.
+/// Events of a network, with their rate and lag.
 #[derive(Clone, Debug, Default)]
 pub struct EventStatus {
     /// Number of events that were dealt with.
     pub received: u64,
     /// Number of events that the handler took.
     pub taken: u64,
-    /// What became of the others.
+    /// Results of the others.
     pub others: Vec<Count>,
     /// Some of those that nobody took, the newest first.
     pub not_taken: Vec<NotTakenStatus>,

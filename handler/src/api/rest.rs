@@ -80,10 +80,10 @@ struct DevicePath {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 struct PageQuery {
-    /// How many devices to list at most; 0 lists as many as a response holds.
+    /// Maximum number of devices to list; 0 lists as many as a response holds.
     #[serde(default)]
     limit: Option<usize>,
-    /// How many devices to skip.
+    /// Number of devices to skip.
     #[serde(default)]
     offset: Option<usize>,
 }

@@ -16,7 +16,7 @@ use crate::{
     status::{CheckResult, NetworkTrial, TrialCheck, TriedUplink},
 };
 
-/// What the badge of a check that failed is like.
+/// Class of the badge of a check that failed.
 const BAD: &str = "bad";
 
 #[derive(Template)]
@@ -34,7 +34,7 @@ pub(in crate::site) struct New {
 /// A check of what was entered.
 struct Check {
     what: &'static str,
-    /// What its badge is like, in the style sheet.
+    /// Class of its badge in the style sheet.
     class: &'static str,
     result: &'static str,
     text: String,
@@ -61,7 +61,7 @@ struct Uplink {
     theirs: Outcome,
 }
 
-/// What a codec made of it.
+/// Result of a codec for it.
 struct Outcome {
     is_decoded: bool,
     text: String,

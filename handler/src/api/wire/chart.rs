@@ -14,7 +14,7 @@ const POINTS: usize = 200;
 /// Default time span of a chart.
 const SPAN: Duration = Duration::from_secs(24 * 3600);
 
-/// What a chart is to show, as it was sent.
+/// Parameters of a chart, as they were sent.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
@@ -27,7 +27,7 @@ pub(crate) struct SentChart {
     pub(crate) until: Option<Timestamp>,
     /// The path of the only field, such as `battery.volts`; up to 16 numeric ones if it is omitted.
     pub(crate) field: String,
-    /// How many points each field has at most: 1000, or 200 if it is omitted or 0.
+    /// Maximum number of points of each field: 1000, or 200 if it is omitted or 0.
     pub(crate) points: usize,
 }
 

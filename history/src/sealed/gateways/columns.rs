@@ -47,7 +47,7 @@ struct Leaf<T> {
     values: T,
 }
 
-/// What is left of the metadata of some rows.
+/// The rest of the metadata of some rows.
 #[derive(Default)]
 pub(crate) struct Metadata {
     text: String,

@@ -1,4 +1,4 @@
-//! What the live functions make of a message of the past, beside what is stored.
+//! Results of the live functions for a message of the past, beside the stored ones.
 
 use std::time::Duration;
 

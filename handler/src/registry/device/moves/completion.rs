@@ -100,7 +100,7 @@ impl Devices {
         }
     }
 
-    /// What leaves with this move; none if nothing does.
+    /// The device that leaves with this move; none if nothing does.
     async fn left(&self, moving: &Move) -> Result<Option<Left>, Error> {
         let (app_id, dev_id) = &moving.from;
         let [entry] = self.store.get_array(&[store_keys::leaving(app_id, dev_id)?]).await?;

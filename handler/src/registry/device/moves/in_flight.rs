@@ -22,7 +22,7 @@ pub struct Move {
     pub to: (AppId, DevId),
 }
 
-/// What the old application has of a device from the decision to move it until the new one has it.
+/// The old application's record of a device from the decision to move it until the new one has it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Leaving {
     pub(super) to: (AppId, DevId),
@@ -37,7 +37,7 @@ pub(super) struct Leaving {
     pub(super) nonces: Option<Box<RawValue>>,
 }
 
-/// What the new application has of a device while it moves.
+/// The new application's record of a device while it moves.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Arriving {
     pub(super) from: (AppId, DevId),
