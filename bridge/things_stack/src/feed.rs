@@ -185,9 +185,9 @@ impl Task {
 /// Returns the time at which an uplink was received; `None` for other messages, which are not stored with them.
 fn received_at(delivery: &Delivery) -> Option<Timestamp> {
     #[derive(Deserialize)]
-    struct Message {
+    struct Received {
         received_at: Timestamp,
     }
-    let parse = |payload: &Bytes| serde_json::from_slice::<Message>(payload).ok();
+    let parse = |payload: &Bytes| serde_json::from_slice::<Received>(payload).ok();
     if delivery.topic.ends_with("/up") { parse(&delivery.payload).map(|message| message.received_at) } else { None }
 }

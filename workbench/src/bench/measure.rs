@@ -45,7 +45,7 @@ pub fn measure_codec(engine: &Engine, codec: &Codec, plan: Plan<'_>) -> CodecBen
     let empty = CodecBench { id: codec.id.clone(), file: codec.script_file.clone(), ..CodecBench::default() };
     let messages = |functions: &Functions| {
         let examples = codec.examples.iter().enumerate().filter(|(index, example)| is_wanted(*index, example, plan));
-        examples.map(|(_, example)| Message::of(functions, example)).collect()
+        examples.map(|(_, example)| Unmeasured::of(functions, example)).collect()
     };
     measure(engine, empty, &codec.sources(), messages, plan)
 }
@@ -53,7 +53,7 @@ pub fn measure_codec(engine: &Engine, codec: &Codec, plan: Plan<'_>) -> CodecBen
 /// Measures one message.
 pub fn measure_message(engine: &Engine, id: &str, sources: &Sources, call: &Call, plan: Plan<'_>) -> CodecBench {
     let is_uplink = call.entry_point == EntryPoint::Uplink;
-    let message = Message {
+    let message = Unmeasured {
         bench: MessageBench {
             function: if is_uplink { "uplink" } else { "downlink-encode" }.to_owned(),
             port: call.port,
@@ -76,14 +76,14 @@ fn is_wanted(index: usize, example: &Example, plan: Plan<'_>) -> bool {
 }
 
 /// A message before it is measured.
-struct Message {
+struct Unmeasured {
     bench: MessageBench,
     call: Call,
     /// True if its example expects a failure.
     may_fail: bool,
 }
 
-impl Message {
+impl Unmeasured {
     fn of(functions: &Functions, example: &Example) -> Self {
         let input = match &example.input {
             Input::Bytes(bytes) => hex::encode(bytes),
@@ -104,7 +104,7 @@ fn measure(
     engine: &Engine,
     mut bench: CodecBench,
     sources: &Sources,
-    messages: impl FnOnce(&Functions) -> Vec<Message>,
+    messages: impl FnOnce(&Functions) -> Vec<Unmeasured>,
     plan: Plan<'_>,
 ) -> CodecBench {
     let (functions, loading) = match load(engine, sources) {
@@ -148,10 +148,10 @@ fn measure_one(
     sandbox: &mut Sandbox,
     functions: &Functions,
     sources: &Sources,
-    message: Message,
+    message: Unmeasured,
     plan: Plan<'_>,
 ) -> MessageBench {
-    let Message { mut bench, call, may_fail } = message;
+    let Unmeasured { mut bench, call, may_fail } = message;
     let first = sandbox.call(functions, &call);
     bench.fuel = first.fuel;
     bench.fuel_max = functions.limits().fuel;
@@ -185,7 +185,7 @@ fn batch(time: Duration, count: u32) -> u32 {
 }
 
 /// The fuel of each line that ran, over all messages.
-fn lines(engine: &Engine, sources: &Sources, messages: &[Message]) -> Result<Vec<LineFuel>, Failure> {
+fn lines(engine: &Engine, sources: &Sources, messages: &[Unmeasured]) -> Result<Vec<LineFuel>, Failure> {
     let functions = engine.load_uncached(sources, engine.limits())?;
     let mut sandbox = engine.sandbox();
     let steps = sandbox.steps(&functions)?;

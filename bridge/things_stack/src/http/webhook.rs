@@ -101,7 +101,7 @@ pub(crate) enum Refusal {
 
 /// The parts of a message that are read.
 #[derive(Deserialize)]
-struct Message {
+struct MessageSender {
     end_device_ids: DeviceIds,
 }
 
@@ -171,7 +171,7 @@ impl Webhook {
         push: Option<&str>,
     ) -> Result<(), Refusal> {
         let malformed = |error: serde_json::Error| Refusal::Malformed(error.to_string());
-        let Message { end_device_ids: ids } = serde_json::from_slice(&body).map_err(malformed)?;
+        let MessageSender { end_device_ids: ids } = serde_json::from_slice(&body).map_err(malformed)?;
         let members = RawObject::parse(&body).map_err(malformed)?;
         let kind = KINDS.iter().find(|(member, _)| members.has(member)).map(|(_, kind)| *kind);
         let kind = kind.ok_or_else(|| Refusal::Malformed("it has no known kind of message".to_owned()))?;

@@ -33,7 +33,7 @@ pub(super) enum Unreadable {
 /// The parts of a message that are read. The Things Stack leaves out members that are zero or empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Message {
+struct ReportedMessage {
     end_device_ids: EndDeviceIds,
     #[serde(deserialize_with = "lenient")]
     received_at: Option<Timestamp>,
@@ -123,7 +123,7 @@ pub(super) fn read(topic: Topic<'_>, payload: &[u8]) -> Result<Option<Said>, Unr
     if !["up", "join", "down/sent", "down/ack", "down/nack", "down/failed"].contains(&topic.rest) {
         return Ok(None);
     }
-    let message: Message = serde_json::from_slice(payload)?;
+    let message: ReportedMessage = serde_json::from_slice(payload)?;
     let device = message.device(topic)?;
     if topic.rest == "up" {
         return message.uplink(device).map(Some);
@@ -135,7 +135,7 @@ pub(super) fn read(topic: Topic<'_>, payload: &[u8]) -> Result<Option<Said>, Unr
     Ok(event.map(|event| Said { event, identity: String::new() }))
 }
 
-impl Message {
+impl ReportedMessage {
     /// The device, which must be that of the topic: the server has checked that, unlike the body.
     fn device(&self, topic: Topic<'_>) -> Result<NetworkDevice, Unreadable> {
         let EndDeviceIds { device_id, dev_eui, join_eui, .. } = &self.end_device_ids;

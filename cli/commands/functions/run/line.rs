@@ -37,7 +37,7 @@ struct Identified<'a> {
 
 /// A message of our own.
 #[derive(Deserialize)]
-struct Message {
+struct OwnMessage {
     hex: Option<String>,
     base64: Option<String>,
     port: Option<u8>,
@@ -61,7 +61,7 @@ pub(super) fn parse<'t>(text: &'t str, defaults: &Defaults) -> (Option<&'t RawVa
 }
 
 fn of_own(text: &str, defaults: &Defaults) -> Result<Call, String> {
-    let Message { hex, base64: encoded, port, time, seed, variables } =
+    let OwnMessage { hex, base64: encoded, port, time, seed, variables } =
         serde_json::from_str(text).map_err(|error| error.to_string())?;
     let payload = match (hex, encoded) {
         (Some(hex), None) => hex.parse::<HexBytes>().map_err(|error| format!("`hex`: {error}"))?,

@@ -47,13 +47,13 @@ struct ExampleLine {
     #[serde(default, deserialize_with = "maybe_null")]
     expected: Option<Value>,
     #[serde(default, deserialize_with = "by_name")]
-    outcome: Option<Outcome>,
+    outcome: Option<ExpectedOutcome>,
     #[serde(default, deserialize_with = "not_null")]
     oracle_ok: Option<bool>,
     #[serde(default, deserialize_with = "maybe_null")]
     oracle: Option<Value>,
     #[serde(default, deserialize_with = "by_name")]
-    oracle_outcome: Option<Outcome>,
+    oracle_outcome: Option<ExpectedOutcome>,
     #[serde(default, deserialize_with = "by_names")]
     env: Option<Vec<Dependency>>,
     #[serde(default, deserialize_with = "by_name")]
@@ -68,7 +68,7 @@ struct ExampleLine {
 /// The end of a call.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Outcome {
+enum ExpectedOutcome {
     Value,
     Undefined,
     Throws,
@@ -233,16 +233,18 @@ impl ExampleLine {
 }
 
 /// Combines a value and an outcome. Contradictions are errors, or half of the example would be ignored.
-fn expectation(names: [&str; 2], value: Option<Value>, outcome: Option<Outcome>) -> Result<Expected, String> {
+fn expectation(names: [&str; 2], value: Option<Value>, outcome: Option<ExpectedOutcome>) -> Result<Expected, String> {
     let [value_name, outcome_name] = names;
     match (outcome, value) {
         (None, None) => Ok(Expected::Unknown),
-        (None | Some(Outcome::Value), Some(value)) => Ok(Expected::Value(value)),
-        (Some(Outcome::Value), None) => Err(format!("`{outcome_name}` is `value`, but `{value_name}` is missing")),
+        (None | Some(ExpectedOutcome::Value), Some(value)) => Ok(Expected::Value(value)),
+        (Some(ExpectedOutcome::Value), None) => {
+            Err(format!("`{outcome_name}` is `value`, but `{value_name}` is missing"))
+        }
         // Some authors write null for no value.
-        (Some(Outcome::Undefined), None | Some(Value::Null)) => Ok(Expected::Undefined),
-        (Some(Outcome::Throws), None | Some(Value::Null)) => Ok(Expected::Throws),
-        (Some(Outcome::Timeout), None | Some(Value::Null)) => Ok(Expected::Timeout),
+        (Some(ExpectedOutcome::Undefined), None | Some(Value::Null)) => Ok(Expected::Undefined),
+        (Some(ExpectedOutcome::Throws), None | Some(Value::Null)) => Ok(Expected::Throws),
+        (Some(ExpectedOutcome::Timeout), None | Some(Value::Null)) => Ok(Expected::Timeout),
         (Some(_), Some(_)) => Err(format!("it has both `{value_name}` and an `{outcome_name}` without a value")),
     }
 }
