@@ -9,6 +9,7 @@ mod vectors;
 use std::{fs, path::Path, process::Command};
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use self::{page::Playground, vectors::Vectors};
 use crate::harness::{airlock, complaint, run};
@@ -59,6 +60,26 @@ fn each_line_costs_in_the_page_what_it_costs_in_the_server() {
     }
     let has_lines = |profile: &Value| profile[0]["lines"].as_array().is_some_and(|lines| lines.len() > 1);
     assert!(page.iter().filter(|profile| has_lines(profile)).count() > 20, "few codecs ran");
+}
+
+/// This needs no toolchain for WebAssembly, so it compares hashes; `workbench/browser/build.sh --check` compares the bytes.
+#[test]
+fn the_committed_workbench_matches_its_sources() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sums = fs::read_to_string(root.join("workbench/browser.sums")).unwrap();
+    let files: Vec<(&str, &str)> = sums.lines().filter_map(|line| line.split_once(' ')).collect();
+    for named in ["workbench/browser.wasm", "workbench/browser/src/lib.rs", "workbench/src/lint.rs"] {
+        assert!(files.iter().any(|(_, file)| *file == named), "{named}");
+    }
+    for (sum, file) in files {
+        let found = hex::encode(Sha256::digest(fs::read(root.join(file)).unwrap_or_default()));
+        let advice = "has changed since workbench/browser.wasm was built: run workbench/browser/build.sh and commit what it gives";
+        assert_eq!(sum, found, "{file} {advice}");
+    }
+    let check = fs::read_to_string(root.join("check")).unwrap();
+    let asks =
+        |line: &str| line.contains("step workbench") && line.contains("workbench/browser/build.sh --check-changed");
+    assert!(check.lines().any(asks), "`check` asks for it");
 }
 
 fn has_node() -> bool {

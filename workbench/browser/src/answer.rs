@@ -1,0 +1,99 @@
+//! What the page asks, and the answers.
+
+use std::{convert::Infallible, slice, sync::Arc};
+
+use runtime::{Engine, Limits};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{
+    codec::Codec,
+    difference::difference,
+    lint::{Verdict, finding::Finding, lint, target::Target},
+    port::{Ported, port},
+    submitted::Submitted,
+};
+
+/// A request of the page: a question, and the limits of its sandbox.
+#[derive(Deserialize)]
+struct Request {
+    limits: Limits,
+    question: Question,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Question {
+    /// The networks for which codecs are judged.
+    Networks,
+    /// The verdict on a codec for each of them.
+    Lint(Submitted),
+    /// The codec as another network takes it, and the proof.
+    Port { codec: Submitted, target: String },
+}
+
+/// The reply to a request, as JSON: `answer`, or the reason why there is none as `problem`.
+pub(crate) fn answer(request: &[u8]) -> Vec<u8> {
+    let request = serde_json::from_slice::<Request>(request).map_err(|error| error.to_string());
+    let reply = match request.and_then(Request::answer) {
+        Ok(answer) => json!({ "answer": answer }),
+        Err(problem) => json!({ "problem": problem }),
+    };
+    reply.to_string().into_bytes()
+}
+
+impl Request {
+    fn answer(self) -> Result<Value, String> {
+        let engine = Arc::new(Engine::new(self.limits));
+        match self.question {
+            Question::Networks => {
+                written(&Target::ALL.map(|target| json!({"name": target.name(), "title": target.title()})))
+            }
+            Question::Lint(codec) => written(&verdicts(&engine, &codec.codec()?)),
+            Question::Port { codec, target } => {
+                let target = Target::from_name(&target).ok_or_else(|| format!("there is no network `{target}`"))?;
+                let codec = codec.codec()?;
+                written(&PortReply::new(&codec.script, port(&engine, slice::from_ref(&codec), target)))
+            }
+        }
+    }
+}
+
+fn written(answer: &impl Serialize) -> Result<Value, String> {
+    serde_json::to_value(answer).map_err(|error| error.to_string())
+}
+
+fn verdicts(engine: &Arc<Engine>, codec: &Codec) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    let Ok(()) = lint(engine, slice::from_ref(codec), &Target::ALL, 1, |report| {
+        verdicts.clone_from(&report.verdicts);
+        Ok::<(), Infallible>(())
+    });
+    verdicts
+}
+
+/// A codec as the network takes it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PortReply {
+    /// Empty if there is none.
+    text: String,
+    /// What differs from the text before, as a unified diff.
+    diff: String,
+    is_sound: bool,
+    changes: Vec<String>,
+    obstacles: Vec<Finding>,
+    differences: Vec<Finding>,
+    examples: usize,
+    compared: usize,
+    agreed: usize,
+}
+
+impl PortReply {
+    fn new(before: &str, ported: Ported) -> Self {
+        let is_sound = ported.is_sound();
+        let diff = if ported.text.is_empty() { String::new() } else { difference(before, &ported.text) };
+        let Ported { text, changes, obstacles, examples, compared, agreed, differences } = ported;
+        Self { text, diff, is_sound, changes, obstacles, differences, examples, compared, agreed }
+    }
+}

@@ -1,0 +1,28 @@
+//! The workbench as a module for web pages: its own sources, with a `runtime` that runs functions in the sandbox of the
+//! page.
+
+mod answer;
+mod difference;
+mod exports;
+mod submitted;
+#[path = "../../src"]
+#[allow(dead_code, unreachable_pub, reason = "compiled into the server as well, which uses the rest")]
+mod workbench {
+    pub(crate) mod codec;
+    pub(crate) mod layout {
+        mod bad_input;
+        pub(crate) use bad_input::BadInput;
+    }
+    pub(crate) mod lint;
+    pub(crate) mod port;
+    pub(crate) mod report;
+    pub(crate) mod run {
+        pub(crate) mod codec;
+        pub(crate) mod fault;
+        #[path = "../../browser/src/one_thread.rs"]
+        pub(crate) mod worker_pool;
+    }
+    pub(crate) mod text;
+}
+
+use workbench::{codec, layout, lint, port, report, run, text};
