@@ -48,7 +48,6 @@ files! {
     "profile/profiler.js": SCRIPT,
     "profile/recorder.js": SCRIPT,
     "profile/steps.js": SCRIPT,
-    "server/judge.js": SCRIPT,
     "view/bytes.js": SCRIPT,
     "view/costs.js": SCRIPT,
     "view/downlink.js": SCRIPT,
@@ -69,10 +68,14 @@ files! {
     "sandbox/sandbox.js": SCRIPT,
     "sandbox/shape.js": SCRIPT,
     "sandbox/wire.js": SCRIPT,
+    "workbench/host.js": SCRIPT,
+    "workbench/module.js": SCRIPT,
+    "workbench/workbench.js": SCRIPT,
+    "workbench/worker.js": SCRIPT,
 }
 
 /// Files that the page shares with others. The pages of the console also load the editor from here.
-const SHARED: [(&str, &str, &[u8]); 9] = [
+const SHARED: [(&str, &str, &[u8]); 10] = [
     ("editor/code_editor.js", SCRIPT, include_bytes!("../web/editor/code_editor.js")),
     ("editor/costs.js", SCRIPT, include_bytes!("../web/editor/costs.js")),
     ("editor/look.js", SCRIPT, include_bytes!("../web/editor/look.js")),
@@ -82,6 +85,7 @@ const SHARED: [(&str, &str, &[u8]); 9] = [
     ("icon.svg", "image/svg+xml", include_bytes!("../web/icon.svg")),
     ("codecs.yml", YAML, include_bytes!("../workbench/src/layout/template/codecs.yml")),
     ("guest.wasm", "application/wasm", runtime::GUEST),
+    ("workbench.wasm", "application/wasm", include_bytes!("../workbench/browser.wasm")),
 ];
 
 /// The page at `below` and a slash, with the limits of this server's sandboxes and the opened codec: `null` without one.

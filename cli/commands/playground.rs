@@ -1,6 +1,5 @@
 //! `airlock playground`: serves the page that runs the sandbox in a browser, without account or network.
 
-mod networks;
 mod opened;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -51,11 +50,10 @@ pub(crate) async fn run(command: Playground, settings: Settings) -> anyhow::Resu
     };
     let listeners = Listeners::new().plain(&command.listen).await?;
     let is_local = listeners.addresses().iter().all(|address| address.ip().is_loopback());
-    let router = playground_page::router("", &settings.sandbox.limits, opened.as_ref())?;
-    let mut router = router.merge(networks::router(&settings.sandbox));
+    let mut router = playground_page::router("", &settings.sandbox.limits, opened.as_ref())?;
     match is_local {
         true => router = router.layer(from_fn(refuse_other_hosts)),
-        false => warn("Whoever reaches this address can read the file that is opened, and have codecs judged here")?,
+        false => warn("Whoever reaches this address can read the file that is opened")?,
     }
     let server = Server::new(settings.serve.clone(), Arc::new(OsRandom), shutdown.requested.clone());
     let serving = server.start(HttpService::new("playground", router, ErrorFormat::Account), listeners);

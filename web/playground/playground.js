@@ -37,7 +37,7 @@ const fuzz = new FuzzView(by("fuzz-details"), sandbox, {
   goTo,
   add: (payload, port) => addPayload(payload, port),
 });
-const networks = new NetworksView(by("networks-details"), {
+const networks = new NetworksView(by("networks-details"), sandbox, {
   codec: () => ({ sources: sources(), messages }),
   goTo,
   remark: (remarks) => editor.remark(remarks.map((one) => ({ ...one, message: shown(one.message) }))),

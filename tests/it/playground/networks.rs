@@ -1,104 +1,171 @@
-//! What the page asks its server: on which networks a codec runs, and its text for another one.
+//! Networks in the page: the workbench that is compiled for browsers judges and ports as the program does.
+
+use std::{convert::Infallible, path::Path, process::Command, slice, sync::Arc};
 
 use fantoccini::key::Key;
-use reqwest::{Response, StatusCode};
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use runtime::{Engine, Function};
+use serde_json::{Map, Value, json};
+use workbench::{Codec, Example, Expected, Input, Ported, Target, Tolerance, Verdict};
 
-use super::page::{Playground, ask, open, paste, shows};
-use crate::browser::{DESK, driver::Look};
+use super::{
+    has_node,
+    page::{ask, open, paste, shows},
+    vectors,
+};
+use crate::{
+    browser::{DESK, driver::Look},
+    harness::run,
+};
 
 /// Strict code refuses it, and ChirpStack from 4.17 runs strict code.
 const UNDECLARED: &str =
     "function decodeUplink(input) {\n  total = input.bytes[0];\n  return { data: { total: total } };\n}\n";
 const STRICT: &str = "chirpstack-4.17";
+/// As many uplinks as the page sends.
+const UPLINKS_MAX: usize = 8;
+/// The networks to which each codec is ported: other ones for the next.
+const PORTED: usize = 2;
 
-fn start() -> (Playground, TempDir) {
-    server::system::install_crypto();
-    let dir = tempfile::tempdir().unwrap();
-    (Playground::start(dir.path(), &[]), dir)
+/// The codec as the page submits it.
+fn submitted(codec: &Codec) -> Value {
+    let uplinks = codec.examples.iter().enumerate().filter_map(|(index, example)| match &example.input {
+        Input::Bytes(payload) => {
+            Some(json!({"line": index + 1, "port": example.port, "payload": payload, "timeMs": example.time_ms}))
+        }
+        Input::Json(_) => None,
+    });
+    let dialect = codec.dialect.map(runtime::Dialect::name);
+    json!({"text": codec.script, "dialect": dialect, "uplinks": uplinks.collect::<Vec<_>>()})
 }
 
-fn codec(text: &str, uplinks: usize) -> Value {
-    let uplink = json!({"line": 1, "port": 1, "payload": "07", "timeMs": 0});
-    json!({"text": text, "dialect": null, "uplinks": vec![uplink; uplinks]})
-}
-
-/// Asks as a page of `site` does; `same-origin` is the page itself.
-async fn post(playground: &Playground, path: &str, body: &Value, site: &str) -> Response {
-    let request = reqwest::Client::new().post(format!("{}{path}", playground.url)).header("sec-fetch-site", site);
-    request.json(body).send().await.unwrap()
-}
-
-async fn answer(playground: &Playground, path: &str, body: &Value) -> Value {
-    let response = post(playground, path, body, "same-origin").await;
-    assert_eq!(response.status(), StatusCode::OK);
-    assert_eq!(response.headers()["cache-control"], "no-store");
-    response.json().await.unwrap()
-}
-
-#[tokio::test]
-async fn the_server_judges_a_codec_for_each_network_and_ports_it() {
-    let (playground, _dir) = start();
-    let networks: Value = reqwest::get(format!("{}networks.json", playground.url)).await.unwrap().json().await.unwrap();
-    let told = answer(&playground, "lint", &codec(UNDECLARED, 1)).await;
-    let verdicts = told["verdicts"].as_array().unwrap();
-    let names = |list: &[Value], name: &str| list.iter().map(|one| one[name].clone()).collect::<Vec<_>>();
-    assert_eq!(names(verdicts, "target"), names(networks.as_array().unwrap(), "name"));
-    let on = |name: &str| verdicts.iter().find(|verdict| verdict["target"] == name).unwrap();
-    assert_eq!(on("chirpstack-4.16")["runs"], true, "{told}");
-    let strict = on(STRICT);
-    assert_eq!((&strict["runs"], &strict["findings"][0]["line"]), (&json!(false), &json!(2)), "{strict}");
-    assert_eq!(strict["findings"][0]["rule"], "undeclared-variable");
-    let ported = answer(&playground, "port", &json!({"codec": codec(UNDECLARED, 2), "target": STRICT})).await;
-    assert_eq!((&ported["isSound"], &ported["compared"], &ported["agreed"]), (&json!(true), &json!(2), &json!(2)));
-    let text = ported["text"].as_str().unwrap();
-    assert!(ported["diff"].as_str().unwrap().contains("\n+var total;\n"), "{ported}");
-    let again = answer(&playground, "lint", &codec(text, 1)).await;
-    assert!(again["verdicts"].as_array().unwrap().iter().any(|one| one["target"] == STRICT && one["runs"] == true));
-}
-
-#[tokio::test]
-async fn the_server_refuses_other_sites_and_what_is_not_valid() {
-    let (playground, _dir) = start();
-    for site in ["cross-site", "same-site", "none"] {
-        let refused = post(&playground, "lint", &codec(UNDECLARED, 1), site).await;
-        assert_eq!(refused.status(), StatusCode::FORBIDDEN, "{site}");
-    }
-    let program = reqwest::Client::new().post(format!("{}lint", playground.url)).json(&codec(UNDECLARED, 1));
-    assert_eq!(program.send().await.unwrap().status(), StatusCode::FORBIDDEN);
-    for (path, body, reason) in [
-        ("lint", codec(UNDECLARED, 9), "at most 8"),
-        ("lint", json!({"text": "", "dialect": "es5", "uplinks": []}), "there is no dialect `es5`"),
-        ("port", json!({"codec": codec(UNDECLARED, 1), "target": "sigfox"}), "there is no network `sigfox`"),
-    ] {
-        let refused = post(&playground, path, &body, "same-origin").await;
-        assert_eq!(refused.status(), StatusCode::BAD_REQUEST, "{body}");
-        let told: Value = refused.json().await.unwrap();
-        assert!(told["error"].as_str().unwrap().contains(reason), "{told}");
-    }
-    let large = post(&playground, "lint", &codec(&"x".repeat(3 << 20), 1), "same-origin").await;
-    assert_eq!(large.status(), StatusCode::PAYLOAD_TOO_LARGE);
-}
-
-#[tokio::test]
-async fn a_source_of_any_kind_gets_a_verdict() {
-    let (playground, _dir) = start();
-    for text in ["", "function decodeUplink(", "function decodeUplink() { while (true) {} }", &"[".repeat(100_000)] {
-        let told = answer(&playground, "lint", &codec(text, 1)).await;
-        assert_eq!(told["verdicts"].as_array().unwrap().len(), 8, "{}", &text[..text.len().min(40)]);
-        answer(&playground, "port", &json!({"codec": codec(text, 1), "target": "things-stack"})).await;
+/// The example that a payload of the page is: nothing is expected of it.
+fn payload(line: usize, port: u8, input: Input, time_ms: i64) -> Example {
+    Example {
+        description: format!("payload of line {line}"),
+        function: Function::Decoder,
+        port,
+        input,
+        extra: Map::new(),
+        time_ms,
+        expected: Expected::Unknown,
+        wrapped: false,
+        tolerance: Tolerance::None,
+        excluded: None,
+        place: None,
     }
 }
 
-/// How many requests the page has sent about networks.
-const ASKED: &str = "return performance.getEntriesByType('resource').filter(({ name }) => /\\/(networks\\.json|lint|port)$/.test(name)).length;";
+/// A codec of the page, with its first payloads.
+fn typed(codec: &Codec) -> Codec {
+    let payloads = codec.examples.iter().filter(|example| example.function == Function::Decoder).take(UPLINKS_MAX);
+    let examples = payloads
+        .enumerate()
+        .map(|(index, example)| payload(index + 1, example.port, example.input.clone(), example.time_ms))
+        .collect();
+    Codec { dialect: codec.dialect, examples, ..Codec::new(codec.id.clone(), codec.script.clone(), None) }
+}
+
+/// What the workbench of the page makes of codecs, in Node.js: a value for each, with its ports to the targets.
+fn in_node(engine: &Engine, codecs: &[(Codec, Vec<Target>)]) -> Vec<Value> {
+    let all = codecs.iter().map(|(codec, targets)| {
+        let targets: Vec<_> = targets.iter().map(|target| target.name()).collect();
+        json!({"codec": submitted(codec), "targets": targets})
+    });
+    let input = json!({"limits": **engine.limits(), "codecs": all.collect::<Vec<_>>()});
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut node = Command::new("node");
+    node.arg(root.join("tests/it/playground/networks.mjs")).arg(root);
+    let output = run(&mut node, &input.to_string());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = String::from_utf8(output.stdout).unwrap();
+    told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn verdicts(engine: &Arc<Engine>, codec: &Codec) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    let Ok(()) = workbench::lint(engine, slice::from_ref(codec), &Target::ALL, 1, |report| {
+        verdicts.clone_from(&report.verdicts);
+        Ok::<(), Infallible>(())
+    });
+    verdicts
+}
+
+fn ported(engine: &Arc<Engine>, codec: &Codec, target: Target) -> Value {
+    let ported = workbench::port(engine, slice::from_ref(codec), target);
+    let is_sound = ported.is_sound();
+    let Ported { text, changes, obstacles, examples, compared, agreed, differences } = ported;
+    json!({
+        "text": text, "isSound": is_sound, "changes": changes, "obstacles": obstacles, "differences": differences,
+        "examples": examples, "compared": compared, "agreed": agreed,
+    })
+}
+
+#[test]
+fn the_page_judges_and_ports_codecs_as_the_program_does() {
+    if !has_node() {
+        return;
+    }
+    let (engine, codecs) = vectors::codecs();
+    let targets = |index: usize| (0..PORTED).map(|nth| Target::ALL[(index + 3 * nth) % Target::ALL.len()]).collect();
+    let codecs: Vec<(Codec, Vec<Target>)> =
+        codecs.iter().enumerate().map(|(index, codec)| (typed(codec), targets(index))).collect();
+    let page = in_node(&engine, &codecs);
+    assert_eq!(page.len(), codecs.len());
+    for ((codec, targets), page) in codecs.iter().zip(&page) {
+        assert_eq!(json!(verdicts(&engine, codec)), page["verdicts"], "{}", codec.id);
+        for (target, page) in targets.iter().zip(page["ported"].as_array().unwrap()) {
+            let mut page = page.clone();
+            let diff = page.as_object_mut().unwrap().remove("diff").unwrap();
+            assert_eq!(ported(&engine, codec, *target), page, "{} for {}", codec.id, target.name());
+            let has_changed = !["", codec.script.as_str()].contains(&page["text"].as_str().unwrap());
+            assert_eq!(diff != "", has_changed, "{} for {}", codec.id, target.name());
+        }
+    }
+    let compared = |page: &&Value| page["verdicts"].as_array().unwrap().iter().any(|one| one["examples"] != 0);
+    assert!(page.iter().filter(compared).count() > 20, "few codecs ran by the rules of a network");
+}
+
+#[test]
+fn a_source_of_any_kind_gets_a_verdict() {
+    if !has_node() {
+        return;
+    }
+    let (engine, _) = vectors::codecs();
+    let minified =
+        format!("function decodeUplink(input) {{ total = 1; return {{ data: {{ x: '{}' }} }}; }}", "x".repeat(300_000));
+    let texts = [
+        "",
+        "function decodeUplink(",
+        "function decodeUplink() { while (true) {} }",
+        &"[".repeat(100_000),
+        &format!("function decodeUplink() {{ return {}1{}; }}", "(".repeat(3_000), ")".repeat(3_000)),
+        &minified,
+    ];
+    let codecs = texts.map(|text| {
+        let examples = vec![payload(1, 1, Input::Bytes(vec![7]), 0)];
+        let codec = Codec { examples, ..Codec::new("codec".to_owned(), text.to_owned(), None) };
+        (codec, vec![Target::ChirpStackModule])
+    });
+    let page = in_node(&engine, &codecs);
+    for (text, page) in texts.iter().zip(&page) {
+        assert_eq!(page["verdicts"].as_array().unwrap().len(), Target::ALL.len(), "{}", &text[..text.len().min(40)]);
+    }
+    let diff = page.last().unwrap()["ported"][0]["diff"].as_str().unwrap();
+    assert!(
+        diff.starts_with("--- as typed\n+++ ported\n") && diff.contains("too long"),
+        "{}",
+        &diff[..diff.len().min(100)]
+    );
+}
+
+/// How many workers of the workbench the page has started.
+const STARTED: &str = "return performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/workbench/worker.js')).length;";
 
 async fn look_at_networks(name: &'static str, look: Look) {
     let Some((_playground, browser, _dir)) = open(name, look).await else { return };
     paste(&browser, "text", UNDECLARED).await;
     shows(&browser, "outcome", "total").await;
-    assert_eq!(ask(&browser, ASKED).await, 0);
+    assert_eq!(ask(&browser, STARTED).await, 0);
     browser.click("#networks-details summary").await;
     shows(&browser, "network", "Runs on ChirpStack 4 up to 4.16").await;
     browser.click(&format!("[id='tab-{STRICT}']")).await;
@@ -130,17 +197,18 @@ async fn networks_are_chosen_by_keyboard() {
     assert_eq!(ask(&browser, chosen).await, json!(["true", 1]));
 }
 
-/// Types another source, closes the part, and says how often the page asks anything before it has kept the link, which
-/// it does no earlier than it would ask.
+/// Types another source, closes the part, and says how often the page asks the workbench before it has kept the link,
+/// which it does no earlier than it would ask.
 const CLOSED: &str = "const [done] = arguments; const before = location.hash; let asked = 0; \
-     const own = window.fetch; window.fetch = (...of) => { asked += 1; return own(...of); }; \
+     const own = Worker.prototype.postMessage; \
+     Worker.prototype.postMessage = function (what) { if (what.question !== undefined) asked += 1; return own.call(this, what); }; \
      const clipboardData = new DataTransfer(); clipboardData.setData('text/plain', '\\n'); \
      document.getElementById('text-code').dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true })); \
      document.querySelector('#networks-details summary').click(); \
      const look = () => (location.hash === before ? setTimeout(look, 20) : done(asked)); look();";
 
 #[tokio::test]
-async fn nothing_is_sent_once_networks_are_closed() {
+async fn nothing_is_judged_once_networks_are_closed() {
     let Some((_playground, browser, _dir)) = open("playground-networks-closed", DESK).await else { return };
     browser.click("#networks-details summary").await;
     shows(&browser, "network", "Runs on ChirpStack 4 up to 4.16").await;
@@ -148,16 +216,18 @@ async fn nothing_is_sent_once_networks_are_closed() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_leaves_no_older_verdict() {
+async fn a_workbench_that_ends_leaves_no_older_verdict() {
     let Some((_playground, browser, _dir)) = open("playground-networks-away", DESK).await else { return };
     browser.click("#networks-details summary").await;
     shows(&browser, "network", "Runs on ChirpStack 4 up to 4.16").await;
-    let away = "window.answered = window.fetch; window.fetch = () => Promise.reject(new Error('away'));";
+    let away = "window.post = Worker.prototype.postMessage; \
+                Worker.prototype.postMessage = function (what) { \
+                    return what.question === undefined ? window.post.call(this, what) : this.onerror(); };";
     ask(&browser, away).await;
     paste(&browser, "text", UNDECLARED).await;
-    shows(&browser, "network", "There is no verdict: away").await;
+    shows(&browser, "network", "There is no verdict: its scripts cannot be loaded").await;
     assert_eq!(ask(&browser, "return document.querySelectorAll('.tab-list .note').length;").await, 0);
-    ask(&browser, "window.fetch = window.answered;").await;
+    ask(&browser, "Worker.prototype.postMessage = window.post;").await;
     browser.click(&format!("[id='tab-{STRICT}']")).await;
     shows(&browser, "network", "Does not run on ChirpStack from 4.17").await;
 }

@@ -53,12 +53,8 @@ pub(super) struct Vectors {
 
 impl Vectors {
     pub(super) fn new() -> Self {
-        let engine = Arc::new(Engine::new(&settings()).unwrap());
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut paths: Vec<_> = CODECS.iter().map(|path| root.join(path)).collect();
-        paths.extend(std::env::var_os(CORPUS).map(Into::into));
-        let found = workbench::find(&paths, None, &engine);
-        let mut all: Vec<_> = found.codecs.iter().map(of_codec).collect();
+        let (engine, codecs) = codecs();
+        let mut all: Vec<_> = codecs.iter().map(of_codec).collect();
         all.extend(FAULTS.map(of_fault));
         all.push(of_four());
         Self { engine: Arc::into_inner(engine).unwrap(), all }
@@ -117,6 +113,16 @@ fn describe_profile(recording: &Recording) -> Json {
     let ran = lines.into_iter().filter(|(_, (_, runs))| *runs > 0);
     let lines: Vec<Json> = ran.map(|(line, (fuel, runs))| json!({"line": line, "fuel": fuel, "runs": runs})).collect();
     json!({"fuel": recording.fuel(), "outside": recording.outside, "lines": lines})
+}
+
+/// The codecs that are compared, and the engine that has read them.
+pub(super) fn codecs() -> (Arc<Engine>, Vec<Codec>) {
+    let engine = Arc::new(Engine::new(&settings()).unwrap());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut paths: Vec<_> = CODECS.iter().map(|path| root.join(path)).collect();
+    paths.extend(std::env::var_os(CORPUS).map(Into::into));
+    let found = workbench::find(&paths, None, &engine);
+    (engine, found.codecs)
 }
 
 /// Functions that end by fuel, never by a busy machine's clock.

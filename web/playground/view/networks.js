@@ -1,19 +1,19 @@
-// On which networks the codec runs, and its text as another network takes it. The server says so, and nothing is sent to
-// it before somebody opens this part.
+// On which networks the codec runs, and its text as another network takes it. Nothing is judged before somebody opens this
+// part.
 
-import { lint, networks, port, submitted } from "../server/judge.js";
 import { counted, element, grouped } from "./element.js";
 import { Tabs } from "./tabs.js";
+import { Workbench, submitted } from "../workbench/workbench.js";
 
-/** How long nothing must be typed before the server is asked again, in milliseconds. */
+/** How long nothing must be typed before the codec is judged again, in milliseconds. */
 const DELAY_MS = 500;
-const NO_SERVER = "Codecs are not judged here. Run `airlock playground` on your machine: its page has this part.";
 
 export class NetworksView {
   #details;
   #panel;
   #tabs;
   #page;
+  #workbench;
   /** The networks; null until they are known. */
   #networks = null;
   #chosen = null;
@@ -23,9 +23,12 @@ export class NetworksView {
   #isAsking = false;
   #timer = null;
 
-  /** The part in `details`. `page` has `codec()`, `goTo`, `remark` for reasons on lines, and `use` for another text. */
-  constructor(details, page) {
-    [this.#details, this.#page] = [details, page];
+  /**
+   * The part in `details`. `sandbox` has the guest and its limits; `page` has `codec()`, `goTo`, `remark` for reasons on
+   * lines, and `use` for another text.
+   */
+  constructor(details, sandbox, page) {
+    [this.#details, this.#page, this.#workbench] = [details, page, new Workbench(sandbox)];
     this.#panel = details.querySelector("[role=tabpanel]");
     this.#tabs = new Tabs(details.querySelector("[role=tablist]"), this.#panel, (name) => this.#choose(name));
     details.addEventListener("toggle", () => this.#toggle());
@@ -43,8 +46,11 @@ export class NetworksView {
       clearTimeout(this.#timer);
       return this.#page.remark([]);
     }
-    this.#networks ??= await networks();
-    if (this.#networks === null) return this.#say(NO_SERVER);
+    try {
+      this.#networks ??= await this.#workbench.networks();
+    } catch (error) {
+      return this.#failed(error, () => this.#toggle());
+    }
     this.#chosen ??= this.#networks[0].name;
     this.#show();
     return this.#ask();
@@ -56,7 +62,7 @@ export class NetworksView {
     this.#isAsking = true;
     const codec = this.#codec();
     try {
-      this.#verdicts = await lint(codec);
+      this.#verdicts = await this.#workbench.lint(codec);
       this.#judged = codec;
       this.#show();
     } catch (error) {
@@ -94,7 +100,7 @@ export class NetworksView {
     };
     this.#tabs.show(this.#networks.map(({ name, title }) => ({ name, title, note: noteOf(name) })), this.#chosen);
     const verdict = this.#verdictOn(this.#chosen);
-    if (verdict === undefined) return this.#say("Judging on the server…");
+    if (verdict === undefined) return this.#say("Judging…");
     const { title } = this.#networks.find(({ name }) => name === this.#chosen);
     const ported = element("div", { class: "ported" });
     const parts = [
@@ -114,9 +120,9 @@ export class NetworksView {
 
   /** Shows the codec as a network takes it, in `container`, which another verdict replaces. */
   async #port(target, title, container) {
-    container.replaceChildren(element("p", { class: "hint", role: "status" }, "Porting on the server…"));
+    container.replaceChildren(element("p", { class: "hint", role: "status" }, "Porting…"));
     try {
-      const reply = await port(this.#codec(), target);
+      const reply = await this.#workbench.port(this.#codec(), target);
       container.replaceChildren(...portedView(reply, title, this.#page));
     } catch (error) {
       container.replaceChildren(element("p", { class: "wrong", role: "status" }, `The codec was not ported: ${error.message}`));
