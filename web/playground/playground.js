@@ -274,8 +274,8 @@ function downlink() {
 /** The messages that random payloads begin with: those that can be read, or an empty one. */
 function begun() {
   const now = Date.now();
-  const first = readable().length > 0 ? readable() : [{ payload: new Uint8Array(), port: readSettings().port, timeMs: null }];
-  return first.map(({ payload, port, timeMs }) => ({ payload, port, timeMs: timeMs ?? now }));
+  const first = readable().length > 0 ? readable() : [{ line: 1, payload: new Uint8Array(), port: readSettings().port, timeMs: null }];
+  return first.map(({ line, payload, port, timeMs }) => ({ line, payload, port, timeMs: timeMs ?? now }));
 }
 
 /** Adds a payload to those that are typed, in their notation, and shows it. */

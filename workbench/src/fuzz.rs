@@ -1,25 +1,24 @@
 //! Runs random payloads through codecs, and reports faults: `airlock functions fuzz`.
 //!
-//! The same seed, codec and version of Airlock give the same report on every machine: nothing depends on time, and fuel
-//! ends what does not end by itself.
+//! The same seed, codec and version of Airlock give the same report on every machine: nothing depends on time unless the
+//! plan bounds it, and fuel ends what does not end by itself.
 
 mod campaign;
+mod deadline;
 pub(crate) mod finding;
 mod mutate;
 mod random;
 mod report;
-mod save;
 mod shrink;
 mod target;
 mod unread;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use runtime::{Dialect, Engine};
 
 pub use self::{
     finding::{FuzzFinding, FuzzReport},
-    save::{Saved, save},
     unread::Unread,
 };
 use crate::{codec::Codec, run::worker_pool::map_in_order};
@@ -39,6 +38,8 @@ pub struct FuzzPlan {
     pub time_ms: Option<i64>,
     /// Instead of that of each codec.
     pub dialect: Option<Dialect>,
+    /// After this time, a codec has the report that there is by then.
+    pub time_max: Option<Duration>,
 }
 
 /// Fuzzes `codecs` on `jobs` threads, and calls `report` for each in order, as early as possible.

@@ -9,6 +9,7 @@ mod lint;
 mod port;
 mod report;
 mod run;
+mod save;
 mod text;
 mod watch;
 
@@ -25,7 +26,7 @@ pub use codec::{
     compare::{Difference, Rules, differences, json_differences, truncate},
 };
 pub use file::{is_stdin, pending_file::PendingFile, read_script};
-pub use fuzz::{FuzzFinding, FuzzPlan, FuzzReport, Saved, Unread, fuzz, save};
+pub use fuzz::{FuzzFinding, FuzzPlan, FuzzReport, Unread, fuzz};
 pub use layout::{
     BadInput, Found, find,
     lines::read,
@@ -61,5 +62,6 @@ pub use run::{
     run, run_on,
     update::{Updates, Written},
 };
+pub use save::{Saved, save};
 pub use text::{json_problem::json_problem, place::Place};
 pub use watch::Watch;

@@ -115,6 +115,7 @@ impl Fuzz {
             ports: self.ports.clone(),
             time_ms: self.time.map(Timestamp::as_millis),
             dialect: self.dialect.map(Into::into),
+            time_max: None,
         }
     }
 }

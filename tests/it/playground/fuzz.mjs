@@ -1,14 +1,10 @@
-// Fuzzes the codec of standard input as the page does, in Node.js, and prints its failures as JSON.
+// Fuzzes the codec of standard input as the page does, in Node.js, and prints the report as JSON.
 
 import { readFileSync } from "node:fs";
 
 const [, , root] = process.argv;
-const { limits, text, messages, count } = JSON.parse(readFileSync(0, "utf8"));
-const { Sandbox } = await import(`${root}/web/playground/sandbox/sandbox.js`);
-const { Campaign } = await import(`${root}/web/playground/fuzz/campaign.js`);
-const sandbox = new Sandbox(readFileSync(`${root}/runtime/guest.wasm`), limits);
-const campaign = Campaign.of(sandbox, { text, dialect: null }, { messages, count, seed: 1 });
-for (const _ of campaign.steps());
-campaign.shrink();
-const failures = campaign.failures.map(({ message, failure }) => ({ line: failure.line, bytes: Buffer.from(message.payload).toString("hex") }));
-process.stdout.write(JSON.stringify(failures));
+const { limits, question } = JSON.parse(readFileSync(0, "utf8"));
+const { WorkbenchModule } = await import(`${root}/web/playground/workbench/module.js`);
+const module = await WebAssembly.compile(readFileSync(`${root}/workbench/browser.wasm`));
+const workbench = new WorkbenchModule(module, readFileSync(`${root}/runtime/guest.wasm`));
+process.stdout.write(JSON.stringify(workbench.answer(question, limits)));

@@ -1,7 +1,7 @@
-// Random payloads for the decoder, and those that make it fail.
+// Random payloads for the functions of the codec, and those that show a fault.
 
-import { hexOf } from "../payload.js";
-import { Runner } from "../runner.js";
+import { bytesOfHex } from "../payload.js";
+import { Workbench, submitted } from "../workbench/workbench.js";
 import { element, grouped } from "./element.js";
 import { failureView } from "./failure.js";
 
@@ -11,19 +11,19 @@ const SEED_MAX = 2 ** 53 - 1;
 export class FuzzView {
   #details;
   #page;
-  #sandbox;
-  #runner = null;
+  #workbench;
   /** The codec that runs, or has run; null before. */
   #fuzzed = null;
-  #isRunning = false;
+  /** The run whose report is awaited; null for none. */
+  #running = null;
 
   /**
    * The part in `details`. `page` has `codec()`, `goTo`, and `add` for a payload on a port; `sandbox` has the guest and its
    * limits.
    */
   constructor(details, sandbox, page) {
-    [this.#details, this.#sandbox, this.#page] = [details, sandbox, page];
-    this.#button.onclick = () => (this.#isRunning ? this.#stop("Stopped.") : this.#start());
+    [this.#details, this.#workbench, this.#page] = [details, new Workbench(sandbox), page];
+    this.#button.onclick = () => (this.#running === null ? this.#start() : this.#stop("Stopped."));
   }
 
   /** Hears that the codec or its messages are others: failures of another codec say nothing. */
@@ -46,58 +46,50 @@ export class FuzzView {
     return this.#details.querySelector("[role=status]");
   }
 
-  #start() {
+  async #start() {
     const text = this.#details.querySelector("input").value.trim();
     if (!/^\d{1,16}$/.test(text) || Number(text) > SEED_MAX) return this.#say(`A seed is a number from 0 to ${grouped(SEED_MAX)}.`);
     const { sources, messages } = this.#page.codec();
-    this.#runner ??= new Runner(this.#sandbox.guest, this.#sandbox.limits, (report) => this.#hear(report), "fuzz/worker.js");
-    this.#fuzzed = this.#key();
-    this.#isRunning = true;
+    const run = Symbol("run");
+    [this.#running, this.#fuzzed] = [run, this.#key()];
     this.#button.textContent = "Stop";
     this.#result.replaceChildren();
     this.#say("Running…");
-    return this.#runner.ask({ sources, messages, count: COUNT, seed: Number(text) });
+    const heard = (count) => this.#say(`Ran ${grouped(count)} payloads…`);
+    const report = await this.#workbench.fuzz(submitted(sources, messages), Number(text), COUNT, heard).catch((error) => ({ failure: error.message }));
+    // Who has stopped it knows that it ended.
+    return run === this.#running ? this.#show(report) : undefined;
   }
 
-  #hear(report) {
-    switch (report.kind) {
-      case "fuzzing":
-        return this.#say(`${grouped(report.done)} of ${grouped(COUNT)} payloads…`);
-      case "fuzzed":
-        return this.#show(report);
-      case "broken":
-        return this.#stop(`It ended: ${report.reason}`);
-      default:
-        return undefined;
-    }
+  #show({ failure, has_targets: hasTargets, ended_after: endedAfter, findings }) {
+    if (failure !== undefined) return this.#end(`It ended: ${failure}`);
+    if (!hasTargets) return this.#end("The codec has no function that takes a payload.");
+    const early = endedAfter === undefined ? "" : " It ended early, because they take long.";
+    const found = findings.length === 0 ? "nothing failed" : `${findings.length} ${findings.length === 1 ? "way" : "different ways"} to fail`;
+    this.#end(`${grouped(endedAfter ?? COUNT)} payloads: ${found}.${early}`);
+    return this.#result.replaceChildren(...findings.map((finding) => this.#item(finding)));
   }
 
-  #show({ done, failures, isTooExpensive }) {
-    const early = done === COUNT ? "" : isTooExpensive ? " It ended early, because they need much fuel." : " It ended early, because they take long.";
-    const found = failures.length === 0 ? "nothing failed" : `${failures.length} ${failures.length === 1 ? "way" : "different ways"} to fail`;
-    this.#end(`${grouped(done)} payloads: ${found}.${early}`);
-    this.#result.replaceChildren(...failures.map((found) => this.#item(found)));
-  }
-
-  #item({ message: { payload, port }, failure }) {
-    const hex = hexOf(payload);
-    const add = () => this.#page.add(payload, port);
+  #item({ function: name, port, bytes, line, message }) {
+    const add = () => this.#page.add(bytesOfHex(bytes), port);
+    const button = element("button", { type: "button", class: "quiet", onclick: add }, "Add to the payloads");
     return element(
       "li",
       {},
-      failureView(failure, this.#page.goTo),
-      element("p", {}, element("code", {}, hex === "" ? "(empty)" : hex), ` on port ${port} `, element("button", { type: "button", class: "quiet", onclick: add }, "Add to the payloads")),
+      failureView({ line, column: 1, text: firstLine(message) }, this.#page.goTo),
+      element("p", {}, element("code", {}, bytes === "" ? "(empty)" : bytes), ` on port ${port} `, name === "uplink" ? button : "of a downlink"),
     );
   }
 
   /** Ends what runs. What has ended by itself leaves its worker, with the sandbox, for the next run. */
   #stop(text) {
-    this.#runner.stop();
+    const isRunning = this.#running !== null;
     this.#end(text);
+    if (isRunning) this.#workbench.stop(text);
   }
 
   #end(text) {
-    this.#isRunning = false;
+    this.#running = null;
     this.#button.textContent = `Run ${grouped(COUNT)} payloads`;
     this.#say(text);
   }
@@ -109,4 +101,9 @@ export class FuzzView {
   #key() {
     return JSON.stringify(this.#page.codec().sources);
   }
+}
+
+/** A message without the line of the source, which the editor shows. */
+function firstLine(text) {
+  return text.split("\n", 1)[0];
 }

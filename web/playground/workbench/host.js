@@ -10,10 +10,11 @@ export class Host {
   /** What is evaluated, with its sandbox, by number until the workbench forgets it. */
   #loaded = new Map();
   #last = 0;
+  #heard;
 
-  /** Runs the guest in `guest`. */
-  constructor(guest) {
-    this.#guest = guest;
+  /** Runs the guest in `guest`; `heard` is called after each message. */
+  constructor(guest, heard) {
+    [this.#guest, this.#heard] = [guest, heard];
   }
 
   /** The answer to a request; null where none is expected. */
@@ -41,6 +42,7 @@ export class Host {
   #call({ functions: number, call }) {
     const { sandbox, functions } = this.#loaded.get(number);
     const { value, failure, warnings, logs, fuel, milliseconds } = sandbox.call(functions, { ...call, payload: Uint8Array.from(call.payload) });
+    this.#heard();
     const bytes = value?.kind === "bytes" ? { bytes: [...value.bytes] } : {};
     return { called: { value: value === null ? null : { ...value, ...bytes }, failure: failure === null ? null : plain(failure), warnings, logs, fuel, milliseconds } };
   }

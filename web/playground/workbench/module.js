@@ -17,9 +17,9 @@ export class WorkbenchModule {
   /** The answer of the host that the module has not taken yet. */
   #reply = new Uint8Array();
 
-  /** `module` is compiled from `workbench.wasm`, whose sandbox is the guest in `guest`. */
-  constructor(module, guest) {
-    [this.#module, this.#host] = [module, new Host(guest)];
+  /** `module` is compiled from `workbench.wasm`, whose sandbox is the guest in `guest`; `heard` is called after each message. */
+  constructor(module, guest, heard = () => {}) {
+    [this.#module, this.#host] = [module, new Host(guest, heard)];
   }
 
   /** The answer to a question (`workbench/browser/src/answer.rs`) within limits; throws an error that says why there is none. */

@@ -1,9 +1,9 @@
-// The page's side of the workbench: `functions lint` and `port`, in a worker that starts with the first question.
+// The page's side of the workbench: `functions lint`, `port` and `fuzz`, in a worker that starts with the first question.
 
-/** More uplinks are not run: each runs once for every network. */
-const UPLINKS_MAX = 8;
-/** After this time, a question counts as one without an answer, in milliseconds. */
-const ANSWER_MS_MAX = 60_000;
+/** Examples of a codec: more of them are not read. */
+const EXAMPLES_MAX = 1024;
+/** After this time without a word, a question counts as one without an answer, in milliseconds. */
+const QUIET_MS_MAX = 30_000;
 
 export class Workbench {
   #given;
@@ -11,6 +11,7 @@ export class Workbench {
   #id = 0;
   /** How questions that wait for an answer end, by their number. */
   #waiting = new Map();
+  #timer = null;
 
   /** `sandbox` has the guest and its limits. */
   constructor(sandbox) {
@@ -32,8 +33,14 @@ export class Workbench {
     return this.#ask({ port: { codec, target } });
   }
 
+  /** The faults of a codec with random payloads; `heard` gets the number of messages that have run. */
+  fuzz(codec, seed, count, heard) {
+    return this.#ask({ fuzz: { codec, seed, count } }, heard);
+  }
+
   /** Ends what is asked; nothing that waits gets an answer. */
   stop(reason) {
+    clearTimeout(this.#timer);
     this.#worker?.terminate();
     this.#worker = null;
     const waiting = [...this.#waiting.values()];
@@ -41,33 +48,43 @@ export class Workbench {
     for (const { reject } of waiting) reject(new Error(reason));
   }
 
-  #ask(question) {
+  #ask(question, heard = () => {}) {
     this.#worker ??= this.#start();
     this.#id += 1;
     const id = this.#id;
-    const timer = setTimeout(() => this.stop("that took too long, and was ended"), ANSWER_MS_MAX);
-    const answer = new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+    const answer = new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject, heard }));
+    this.#watch();
     this.#worker.postMessage({ id, question });
-    return answer.finally(() => clearTimeout(timer));
+    return answer;
+  }
+
+  /** Ends a worker that goes quiet while somebody waits. */
+  #watch() {
+    clearTimeout(this.#timer);
+    if (this.#waiting.size > 0) this.#timer = setTimeout(() => this.stop("a message took too long, and was ended"), QUIET_MS_MAX);
+  }
+
+  #hear({ id, messages, answer, problem }) {
+    const waiting = this.#waiting.get(id);
+    if (messages === undefined) this.#waiting.delete(id);
+    this.#watch();
+    if (messages !== undefined) waiting?.heard(messages);
+    else if (problem === undefined) waiting?.resolve(answer);
+    else waiting?.reject(new Error(problem));
   }
 
   #start() {
     const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
-    worker.onmessage = ({ data: { id, answer, problem } }) => {
-      const waiting = this.#waiting.get(id);
-      this.#waiting.delete(id);
-      if (problem === undefined) waiting?.resolve(answer);
-      else waiting?.reject(new Error(problem));
-    };
+    worker.onmessage = ({ data }) => this.#hear(data);
     worker.onerror = () => this.stop("its scripts cannot be loaded");
     worker.postMessage(this.#given);
     return worker;
   }
 }
 
-/** What the workbench gets of a codec and its messages. */
-export function submitted({ text, dialect }, messages) {
-  const readable = messages.filter(({ problem }) => problem === undefined).slice(0, UPLINKS_MAX);
+/** What the workbench gets of a codec and its first messages. */
+export function submitted({ text, dialect }, messages, most = EXAMPLES_MAX) {
+  const readable = messages.filter(({ problem }) => problem === undefined).slice(0, most);
   const now = Date.now();
   const uplinks = readable.map(({ line, port, payload, timeMs }) => ({ line, port, payload: [...payload], timeMs: timeMs ?? now }));
   return { text, dialect, uplinks };

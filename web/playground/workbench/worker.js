@@ -2,9 +2,14 @@
 
 import { WorkbenchModule } from "./module.js";
 
+/** How often the page hears how many messages have run, in milliseconds. */
+const REPORT_MS = 100;
+
 let limits = null;
 /** The module, once it is compiled. */
 let workbench = null;
+/** The question, the messages that have run for it, and when the page heard of them. */
+let [id, messages, told] = [0, 0, 0];
 
 onmessage = async ({ data }) => {
   if (data.guest !== undefined) {
@@ -13,8 +18,9 @@ onmessage = async ({ data }) => {
     return;
   }
   try {
-    const answer = (await workbench).answer(data.question, limits);
-    postMessage({ id: data.id, answer });
+    const ready = await workbench;
+    [id, messages, told] = [data.id, 0, performance.now()];
+    postMessage({ id: data.id, answer: ready.answer(data.question, limits) });
   } catch (error) {
     postMessage({ id: data.id, problem: error.message });
   }
@@ -23,5 +29,12 @@ onmessage = async ({ data }) => {
 async function compile(guest) {
   const response = await fetch(new URL("../workbench.wasm", import.meta.url));
   if (!response.ok) throw new Error(`workbench.wasm cannot be loaded: ${response.status}`);
-  return new WorkbenchModule(await WebAssembly.compile(await response.arrayBuffer()), guest);
+  return new WorkbenchModule(await WebAssembly.compile(await response.arrayBuffer()), guest, count);
+}
+
+function count() {
+  messages += 1;
+  if (performance.now() - told < REPORT_MS) return;
+  told = performance.now();
+  postMessage({ id, messages });
 }

@@ -1,6 +1,6 @@
 //! What the page asks, and the answers.
 
-use std::{convert::Infallible, slice, sync::Arc};
+use std::{convert::Infallible, slice, sync::Arc, time::Duration};
 
 use runtime::{Engine, Limits};
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,16 @@ use serde_json::{Value, json};
 use crate::{
     codec::Codec,
     difference::difference,
+    fuzz::{FuzzPlan, FuzzReport, fuzz},
     lint::{Verdict, finding::Finding, lint, target::Target},
     port::{Ported, port},
     submitted::Submitted,
 };
+
+/// The longest payload of a LoRaWAN message, in bytes.
+const PAYLOAD_BYTES_MAX: usize = 242;
+/// Somebody waits for the faults of a codec.
+const FUZZ_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A request of the page: a question, and the limits of its sandbox.
 #[derive(Deserialize)]
@@ -30,6 +36,8 @@ enum Question {
     Lint(Submitted),
     /// The codec as another network takes it, and the proof.
     Port { codec: Submitted, target: String },
+    /// The faults of a codec with as many random payloads.
+    Fuzz { codec: Submitted, seed: u64, count: u32 },
 }
 
 /// The reply to a request, as JSON: `answer`, or the reason why there is none as `problem`.
@@ -55,6 +63,7 @@ impl Request {
                 let codec = codec.codec()?;
                 written(&PortReply::new(&codec.script, port(&engine, slice::from_ref(&codec), target)))
             }
+            Question::Fuzz { codec, seed, count } => written(&faults(&engine, &codec.codec()?, seed, count)),
         }
     }
 }
@@ -70,6 +79,24 @@ fn verdicts(engine: &Arc<Engine>, codec: &Codec) -> Vec<Verdict> {
         Ok::<(), Infallible>(())
     });
     verdicts
+}
+
+fn faults(engine: &Arc<Engine>, codec: &Codec, seed: u64, count: u32) -> Option<FuzzReport> {
+    let plan = FuzzPlan {
+        seed,
+        count,
+        length_max: PAYLOAD_BYTES_MAX,
+        ports: Vec::new(),
+        time_ms: None,
+        dialect: None,
+        time_max: Some(FUZZ_TIME_MAX),
+    };
+    let mut faults = None;
+    let Ok(()) = fuzz(engine, slice::from_ref(codec), &plan, 1, |_, report| {
+        faults = Some(report);
+        Ok::<(), Infallible>(())
+    });
+    faults
 }
 
 /// A codec as the network takes it.

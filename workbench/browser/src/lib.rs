@@ -9,6 +9,7 @@ mod submitted;
 #[allow(dead_code, unreachable_pub, reason = "compiled into the server as well, which uses the rest")]
 mod workbench {
     pub(crate) mod codec;
+    pub(crate) mod fuzz;
     pub(crate) mod layout {
         mod bad_input;
         pub(crate) use bad_input::BadInput;
@@ -25,4 +26,4 @@ mod workbench {
     pub(crate) mod text;
 }
 
-use workbench::{codec, layout, lint, port, report, run, text};
+use workbench::{codec, fuzz, layout, lint, port, report, run, text};

@@ -5,8 +5,8 @@ use std::{collections::HashSet, sync::Arc};
 use runtime::{Call, Engine, Function, Functions, Limits, Sandbox};
 
 use super::{
-    FuzzPlan, finding::FuzzFinding, finding::FuzzReport, mutate, random::Random, shrink::shrink, target::Target,
-    target::targets, unread::unread,
+    FuzzPlan, deadline::Deadline, finding::FuzzFinding, finding::FuzzReport, mutate, random::Random, shrink::shrink,
+    target::Target, target::targets, unread::unread,
 };
 use crate::{
     codec::{Codec, Expected, call::call},
@@ -28,6 +28,7 @@ const TIME_MS_MAX: u64 = 120_000;
 
 /// Runs the examples of a codec and random messages, and reports its faults.
 pub(super) fn fuzz(engine: &Engine, sandbox: &mut Sandbox, codec: &Codec, plan: &FuzzPlan) -> FuzzReport {
+    let deadline = Deadline::after(plan.time_max);
     let mut sources = codec.sources();
     sources.dialect = plan.dialect.or(sources.dialect);
     let limits = Limits { time_ms_max: TIME_MS_MAX, load_time_ms_max: TIME_MS_MAX, ..(**engine.limits()).clone() };
@@ -42,6 +43,7 @@ pub(super) fn fuzz(engine: &Engine, sandbox: &mut Sandbox, codec: &Codec, plan: 
     let targets = targets(&mut examiner, &functions, codec, plan);
     let mut campaign = Campaign {
         plan,
+        deadline,
         examiner,
         random: Random::new(plan.seed),
         targets,
@@ -61,6 +63,7 @@ pub(super) fn fuzz(engine: &Engine, sandbox: &mut Sandbox, codec: &Codec, plan: 
 
 struct Campaign<'a> {
     plan: &'a FuzzPlan,
+    deadline: Deadline,
     examiner: Examiner<'a>,
     random: Random,
     targets: Vec<Target>,
@@ -99,7 +102,7 @@ impl Campaign<'_> {
             let target = self.random.below(self.targets.len());
             let Some(call) = self.next(target) else { break };
             self.message(target, &call);
-            if self.examiner.caller.fuel > fuel_max {
+            if self.examiner.caller.fuel > fuel_max || self.deadline.is_past() {
                 return Some(number + 1);
             }
         }
@@ -158,11 +161,11 @@ impl Campaign<'_> {
     }
 
     fn shrunk(&mut self, mut fault: Fault, call: Call) -> FuzzFinding {
-        let examiner = &mut self.examiner;
+        let (examiner, deadline) = (&mut self.examiner, self.deadline);
         let (calls_max, fuel_max) = (examiner.caller.calls + SHRINK_CALLS_MAX, examiner.caller.fuel + SHRINK_FUEL_MAX);
         let first = fault.clone();
         let payload = shrink(call.payload.clone(), |payload| {
-            let is_spent = examiner.caller.calls > calls_max || examiner.caller.fuel > fuel_max;
+            let is_spent = examiner.caller.calls > calls_max || examiner.caller.fuel > fuel_max || deadline.is_past();
             let same = (!is_spent).then(|| examiner.same(&Call { payload: payload.to_vec(), ..call.clone() }, &first));
             same.flatten().map(|same| fault = same).is_some()
         });
@@ -172,7 +175,7 @@ impl Campaign<'_> {
 
     fn unread(&mut self) -> Vec<super::Unread> {
         let decoders = self.targets.iter().filter(|target| target.function == Function::Decoder);
-        decoders.flat_map(|target| unread(&mut self.examiner, target, &mut self.random)).collect()
+        decoders.flat_map(|target| unread(&mut self.examiner, target, &mut self.random, self.deadline)).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use runtime::Call;
 use serde::Serialize;
 
-use super::{random::Random, target::Target};
+use super::{deadline::Deadline, random::Random, target::Target};
 use crate::{
     codec::kind_name,
     run::fault::{
@@ -42,7 +42,12 @@ pub struct Unread {
 }
 
 /// The bytes that make no difference in payloads as long as those of the examples of `target`.
-pub(super) fn unread(examiner: &mut Examiner<'_>, target: &Target, random: &mut Random) -> Vec<Unread> {
+pub(super) fn unread(
+    examiner: &mut Examiner<'_>,
+    target: &Target,
+    random: &mut Random,
+    deadline: Deadline,
+) -> Vec<Unread> {
     let calls_max = examiner.caller.calls + CALLS_MAX;
     let mut lengths: BTreeMap<usize, (usize, Vec<Call>)> = BTreeMap::new();
     for (example, call) in &target.seeds {
@@ -56,7 +61,8 @@ pub(super) fn unread(examiner: &mut Examiner<'_>, target: &Target, random: &mut 
         let bases = bases(examiner, calls, &target.kept, random);
         let (mut positions, mut tries) = (Vec::new(), 0);
         for position in 0..length {
-            if bases.is_empty() || examiner.caller.calls > calls_max {
+            let is_spent = examiner.caller.calls > calls_max || deadline.is_past();
+            if bases.is_empty() || is_spent {
                 break;
             }
             if let Some(changed) = changes(examiner, &bases, position) {

@@ -8,7 +8,7 @@ use runtime::Dialect;
 use crate::support::{Dir, engine, fixture, test};
 
 fn plan() -> FuzzPlan {
-    FuzzPlan { seed: 1, count: 1500, length_max: 242, ports: Vec::new(), time_ms: None, dialect: None }
+    FuzzPlan { seed: 1, count: 1500, length_max: 242, ports: Vec::new(), time_ms: None, dialect: None, time_max: None }
 }
 
 fn codecs(paths: &[PathBuf]) -> Vec<Codec> {

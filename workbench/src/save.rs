@@ -10,9 +10,9 @@ use runtime::{Call, Function, sanitize};
 use serde_json::{Map, Value, json};
 use types::Timestamp;
 
-use super::{FuzzFinding, FuzzPlan, FuzzReport};
 use crate::{
     codec::{Codec, DEFAULT_TIME_MS, EXAMPLES_MAX, kind_name, takes_bytes},
+    fuzz::{FuzzFinding, FuzzPlan, FuzzReport},
     layout::{BadInput, own::is_own},
     run::update::{FILE_BYTES_MAX, append::appended, replace},
     text::{
