@@ -144,7 +144,7 @@ async fn files(network: &Network, owner: &Owner) {
 
 /// The program of docs/scale.md runs another codec in DuckDB on what was sealed.
 fn decode_with_duckdb(network: &Network, owner: &Owner, python: &Python) {
-    let mut programs = include_str!("../../docs/scale.md").split("```python\n").skip(1);
+    let mut programs = include_str!("../../../docs/scale.md").split("```python\n").skip(1);
     let program =
         programs.find_map(|text| Some(text.split_once("```")?.0).filter(|text| text.contains("import duckdb")));
     let rows = "import json; print('rows', json.dumps(duckdb.sql('SELECT dev_id, made FROM decoded').fetchall()))";

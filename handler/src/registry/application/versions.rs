@@ -58,10 +58,7 @@ impl Applications {
         let text = match (version.hash == stored.summary.functions_hash, &stored.functions) {
             (true, Some(functions)) => Some(functions.clone()),
             (true, None) => return Err(Error::FunctionsMissing(app_id.clone())),
-            (false, _) => {
-                let text = self.store.get_one(&store_keys::version_text(app_id, version.hash)?).await?;
-                text
-            }
+            (false, _) => self.store.get_one(&store_keys::version_text(app_id, version.hash)?).await?,
         };
         let Some(text) = text else { return Ok(None) };
         let sources = record::read_sources(&text.value)?;
