@@ -54,3 +54,13 @@ static void airlock_call_position(JSParseState *s, int *line, int *column)
     *line = is_name ? s->last_line_num : s->token.line_num;
     *column = is_name ? s->last_col_num : s->token.col_num;
 }
+
+/* Lets the pending error get another stack trace. */
+static void airlock_forget_stack(JSContext *ctx)
+{
+    JSValue error = ctx->rt->current_exception;
+    if (JS_VALUE_GET_TAG(error) == JS_TAG_OBJECT && JS_VALUE_GET_OBJ(error)->class_id == JS_CLASS_ERROR) {
+        JS_FreeValue(ctx, JS_VALUE_GET_OBJ(error)->u.object_data);
+        JS_VALUE_GET_OBJ(error)->u.object_data = JS_UNDEFINED;
+    }
+}

@@ -9,6 +9,7 @@
 /^int JS_PRINTF_FORMAT_ATTR(2, 3) js_parse_error(JSParseState/ i\
 static int airlock_column(JSParseState *s, const uint8_t *at); /* edit */\
 static void airlock_blame(JSParseState *s, int line, int column);\
+static void airlock_forget_stack(JSContext *ctx);\
 static void airlock_blame_last(JSParseState *s);\
 static void airlock_call_position(JSParseState *s, int *line, int *column);
 /^static __exception int next_token(JSParseState \*s)$/,/^}/ s/^    s->token.col_num = max_int(1, s->mark - s->eol);/    s->token.col_num = airlock_column(s, s->token.ptr); \/* edit *\//
@@ -27,7 +28,7 @@ s/^    js_parse_error(s, "unexpected end of string");$/    if (p >= s->buf_end) 
 s/^        return js_parse_error(s, "unexpected token in expression/        if (s->token.val == TOK_EOF) return js_parse_error(s, "Unexpected end of input"); \/* edit *\/\
 &/
 # A regular expression has the trace of what reads it, which is native.
-s/^                \/\* add the line number info \*\//                JS_DeleteProperty(s->ctx, s->ctx->rt->current_exception, JS_ATOM_stack, 0); \/* edit *\//
+s/^                \/\* add the line number info \*\//                airlock_forget_stack(s->ctx); \/* edit *\//
 # These have already passed the token that they are about.
 s/^\( *\)\(return \)*js_parse_error(s, "\(invalid redefinition of lexical\|invalid redefinition of parameter\|invalid redefinition of a variable\|invalid redefinition of global\|missing initializer for variable\|line terminator not allowed after throw\|expecting catch or finally\|expected '}' after template\)/\1airlock_blame_last(s); \/* edit *\/\
 &/

@@ -140,9 +140,11 @@ fn position(guest: &Guest, slot: Slot, value: &Value) -> (u32, u32) {
     if !value.is_error() {
         return guest.threw().unwrap_or((0, 0));
     }
-    let Some(stack) = value.own_plain(guest.names.stack).filter(|stack| stack.primitive() == Primitive::Text) else {
+    // Scripts can give it another one of their own.
+    let stack = value.own_plain(guest.names.stack).unwrap_or_else(|| value.error_stack());
+    if stack.primitive() != Primitive::Text {
         return (0, 0);
-    };
+    }
     let Ok(stack) = stack.text() else { return (0, 0) };
     let stack = String::from_utf8_lossy(&stack);
     // A source that fills two slots has the file name of the first.

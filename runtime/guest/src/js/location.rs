@@ -1,6 +1,6 @@
-//! Finds the current line of a running script.
+//! Finds the current line of a running script, and where an error was thrown.
 
-use super::{Atom, Realm};
+use super::{Atom, Realm, Value};
 use crate::guest;
 use rquickjs_sys as qjs;
 use std::ffi::c_int;
@@ -8,6 +8,9 @@ use std::ffi::c_int;
 unsafe extern "C" {
     /// In `location.c`.
     fn guest_location(context: *mut qjs::JSContext, file: qjs::JSAtom, line: *mut c_int, column: *mut c_int) -> bool;
+
+    /// In `location.c`.
+    fn guest_error_stack(value: qjs::JSValue) -> qjs::JSValue;
 }
 
 /// Line and column in a source, from 1.
@@ -20,6 +23,14 @@ impl Realm {
         // SAFETY: the context is never freed, and the frames that QuickJS knows are still on the stack.
         let found = unsafe { guest_location(self.raw(), file.0, &raw mut line, &raw mut column) };
         found.then_some((line.unsigned_abs(), column.unsigned_abs()))
+    }
+}
+
+impl Value {
+    /// The stack trace from when an error was thrown; `undefined` for any other value.
+    pub(crate) fn error_stack(&self) -> Value {
+        // SAFETY: the value is live, and the reference to its trace is ours.
+        self.realm().own(unsafe { guest_error_stack(self.raw()) })
     }
 }
 

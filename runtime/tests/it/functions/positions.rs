@@ -23,6 +23,7 @@ fn mismatch(harness: &mut Harness, source: &str) -> Option<String> {
     (!is_right).then(|| format!("expected {line}:{column}, got: {failure}\n{source}"))
 }
 
+// Conformance: Errors are at the line and column that Node reports
 #[test]
 fn failures_are_where_v8_says_that_they_are() {
     let mut harness = Harness::new();
@@ -65,6 +66,7 @@ fn values_that_are_no_errors_are_at_their_throw() {
     }
 }
 
+// Conformance: Errors are at the line and column that Node reports
 #[test]
 fn what_is_missing_at_the_end_is_missing_at_the_end() {
     let mut harness = Harness::new();
