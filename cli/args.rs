@@ -320,6 +320,7 @@ mod tests {
         command.get_subcommands().map(examples).fold(own, |all, text| all + "\n" + &text)
     }
 
+    // Conformance: completions, man, examples in the help
     #[test]
     fn every_example_in_the_help_parses() {
         let text = examples(&Args::command()).replace("\\\n", " ");

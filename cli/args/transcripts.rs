@@ -162,6 +162,7 @@ fn documented() -> BTreeMap<String, PathBuf> {
     lines
 }
 
+// Conformance: Every command does what its transcript shows
 #[test]
 fn every_command_and_option_is_in_a_transcript() {
     let (command, mut expected) = (Args::command(), BTreeSet::new());
@@ -175,6 +176,7 @@ fn every_command_and_option_is_in_a_transcript() {
     }
 }
 
+// Conformance: Every command does what its transcript shows
 #[test]
 fn the_conformance_table_names_the_transcript_of_every_command_and_option() {
     let (command, mut expected, mut rows) = (Args::command(), BTreeSet::new(), BTreeSet::new());
@@ -202,6 +204,7 @@ fn the_conformance_table_names_the_transcript_of_every_command_and_option() {
     assert!(missing.is_empty(), "docs/conformance.md has no {missing:#?}");
 }
 
+// Conformance: The commands of README and guides parse
 #[test]
 fn every_command_of_the_documents_parses() {
     let documented = documented();
@@ -214,6 +217,7 @@ fn every_command_of_the_documents_parses() {
     }
 }
 
+// Conformance: The commands of README and guides parse
 #[test]
 fn the_commands_of_the_documents_are_in_transcripts() {
     let shown: BTreeSet<_> = files(TRANSCRIPTS).iter().flat_map(|path| transcript(path)).collect();

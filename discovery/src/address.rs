@@ -155,6 +155,7 @@ mod tests {
         }
     }
 
+    // Conformance: Announcement: every field, and every form of address
     #[test]
     fn accepts_every_form_of_address() {
         kept(Address::net, "handler.example.com:1904", "handler.example.com:1904");

@@ -146,6 +146,7 @@ mod tests {
         assert_eq!(Announcement::try_from(given).unwrap().into_message(Vec::new()), message());
     }
 
+    // Conformance: Announcement: every field, and every form of address
     #[test]
     fn validates_every_field() {
         type Break = fn(&mut message::Announcement);

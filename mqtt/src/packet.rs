@@ -332,6 +332,7 @@ mod tests {
     }
 
     proptest! {
+        // Conformance: Truncated packets, wrong identifiers, flags, QoS and text: closed
         #[test]
         fn decodes_any_body_without_panicking(header: u8, body: Vec<u8>, version in 3..6_u8) {
             let packet = ControlPacket { header, body: body.into() };

@@ -57,6 +57,7 @@ fn names_user(output: &str, username: &str) -> bool {
     output.split_whitespace().any(|word| word == username)
 }
 
+// Conformance: applications: add, list, info, select, config, register, unregister, delete
 #[tokio::test(flavor = "multi_thread")]
 async fn manages_applications_and_collaborators() {
     let line = CommandLine::start().await;
@@ -96,6 +97,7 @@ async fn manages_applications_and_collaborators() {
     line.network.stack.stop().await;
 }
 
+// Conformance: user: login with a code or a password, logout, register
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_password_is_typed_twice_at_a_terminal() {
     let line = CommandLine::start().await;
@@ -108,6 +110,7 @@ async fn a_new_password_is_typed_twice_at_a_terminal() {
     line.network.stack.stop().await;
 }
 
+// Conformance: user: login with a code or a password, logout, register
 #[tokio::test(flavor = "multi_thread")]
 async fn only_yes_at_a_terminal_confirms() {
     let line = CommandLine::start().await;
@@ -126,6 +129,7 @@ async fn only_yes_at_a_terminal_confirms() {
     line.network.stack.stop().await;
 }
 
+// Conformance: applications pf, pf set
 #[tokio::test(flavor = "multi_thread")]
 async fn empty_input_removes_no_function() {
     let line = CommandLine::start().await;
@@ -150,6 +154,7 @@ async fn empty_input_removes_no_function() {
     line.network.stack.stop().await;
 }
 
+// Conformance: applications pf, pf set
 #[tokio::test(flavor = "multi_thread")]
 async fn offers_a_test_before_saving_a_function() {
     let line = CommandLine::start().await;
@@ -183,6 +188,7 @@ async fn offers_a_test_before_saving_a_function() {
     line.network.stack.stop().await;
 }
 
+// Conformance: applications pf, pf set
 #[tokio::test(flavor = "multi_thread")]
 async fn functions_are_tested_with_the_message_in_the_options() {
     let line = CommandLine::start().await;
@@ -205,6 +211,7 @@ async fn functions_are_tested_with_the_message_in_the_options() {
     line.network.stack.stop().await;
 }
 
+// Conformance: Options of every command, config, version, selfupdate
 #[test]
 fn version_and_help_need_no_network() {
     let dir = tempfile::tempdir().unwrap();

@@ -45,6 +45,7 @@ async fn stored(alice: &Owner, dev_id: &str) -> Option<Device> {
     Some(device.try_into().unwrap())
 }
 
+// Conformance: serve console, and the console of serve
 #[tokio::test]
 async fn one_login_opens_all_pages_and_one_logout_closes_them() {
     let network = Network::start().await;
@@ -60,6 +61,7 @@ async fn one_login_opens_all_pages_and_one_logout_closes_them() {
     assert!(page.path.starts_with("/users/login"), "{}", page.path);
 }
 
+// Conformance: serve console, and the console of serve
 #[tokio::test]
 async fn the_token_is_in_no_page_and_in_no_cookie_that_scripts_read() {
     let network = Network::start().await;
@@ -76,6 +78,7 @@ async fn the_token_is_in_no_page_and_in_no_cookie_that_scripts_read() {
     assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
 }
 
+// Conformance: serve console, and the console of serve
 #[tokio::test]
 async fn what_a_user_may_not_see_is_not_found() {
     let network = Network::start().await;
@@ -99,6 +102,7 @@ async fn what_a_user_may_not_see_is_not_found() {
     }
 }
 
+// Conformance: serve console, and the console of serve
 #[tokio::test]
 async fn other_sites_cannot_send_forms() {
     let network = Network::start().await;
@@ -112,6 +116,7 @@ async fn other_sites_cannot_send_forms() {
     assert!(alice.handler.list_downlinks(&alice.app_id, &"dev-1".parse().unwrap()).await.unwrap().is_empty());
 }
 
+// Conformance: console: devices, messages, downlinks
 #[tokio::test]
 async fn devices_are_searched_and_paged() {
     let network = Network::start().await;
@@ -130,6 +135,7 @@ async fn devices_are_searched_and_paged() {
     assert!(none.html.contains("No device contains") && !none.html.contains("<script>"), "{}", none.html);
 }
 
+// Conformance: console: devices, messages, downlinks
 #[tokio::test]
 async fn downlinks_are_sent_by_bytes_and_by_fields() {
     let network = Network::start().await;

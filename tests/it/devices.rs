@@ -193,11 +193,14 @@ async fn story(network: Network) {
     network.stack.stop().await;
 }
 
+// Conformance: Deleting an application deletes everything in it
+// Conformance: Set creates or replaces, keeping keys and address; EUIs are unique
 #[tokio::test(flavor = "multi_thread")]
 async fn devices_on_the_embedded_store_behave_as_in_v2() {
     story(Network::start().await).await;
 }
 
+// Conformance: Events `create`, `update` and `delete`
 #[tokio::test(flavor = "multi_thread")]
 async fn setting_and_deleting_devices_publishes_events() {
     let network = Network::start().await;
@@ -222,6 +225,9 @@ async fn setting_and_deleting_devices_publishes_events() {
     network.stack.stop().await;
 }
 
+// Conformance: Deleting an application deletes everything in it
+// Conformance: Set creates or replaces, keeping keys and address; EUIs are unique
+// Conformance: One template for each AppEUI; `last_seen` is not the client's to set
 #[tokio::test(flavor = "multi_thread")]
 async fn devices_on_redis_behave_as_in_v2() {
     let Some(redis) = RedisProcess::start() else { return };
@@ -229,6 +235,7 @@ async fn devices_on_redis_behave_as_in_v2() {
 }
 
 /// Pages of a list that does not fit one, while devices are changed and others come behind.
+// Conformance: Pages of a thousand devices, each with ten attributes
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_a_thousand_devices_stay_stable_while_devices_change() {
     const DEVICES: usize = 1000;

@@ -37,6 +37,7 @@ fn in_node(vectors: &Vectors, what: &str) -> Vec<Value> {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+// Conformance: playground
 #[test]
 fn the_sandbox_of_the_page_gives_what_the_servers_gives_to_the_unit_of_fuel() {
     if !has_node() {
@@ -47,6 +48,7 @@ fn the_sandbox_of_the_page_gives_what_the_servers_gives_to_the_unit_of_fuel() {
     println!("{} calls are equal", vectors.calls());
 }
 
+// Conformance: playground
 #[test]
 fn each_line_costs_in_the_page_what_it_costs_in_the_server() {
     if !has_node() {
@@ -63,6 +65,7 @@ fn each_line_costs_in_the_page_what_it_costs_in_the_server() {
 }
 
 /// This needs no toolchain for WebAssembly, so it compares hashes; `workbench/browser/build.sh --check` compares the bytes.
+// Conformance: playground
 #[test]
 fn the_committed_workbench_matches_its_sources() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -90,6 +93,7 @@ fn has_node() -> bool {
     is_there
 }
 
+// Conformance: playground
 #[test]
 fn the_page_reads_payloads_messages_and_links() {
     if !has_node() {
@@ -100,6 +104,7 @@ fn the_page_reads_payloads_messages_and_links() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn only_the_page_and_this_machine_get_the_opened_file() {
     server::system::install_crypto();
@@ -130,6 +135,7 @@ async fn only_the_page_and_this_machine_get_the_opened_file() {
     assert_eq!(get("../Cargo.toml").send().await.unwrap().status(), 404);
 }
 
+// Conformance: playground
 #[test]
 fn a_file_that_cannot_be_opened_is_named() {
     let dir = tempfile::tempdir().unwrap();

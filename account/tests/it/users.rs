@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use store::{Batch, Commit, Key, Tag};
 
 use crate::{
-    processes::audit::record_here,
     oauth::authorize::{APP, code, of_app, redeem, session, with_app},
+    processes::audit::record_here,
     service::{Service, bearer},
 };
 
@@ -81,6 +81,7 @@ async fn pages(service: &Service, authorization: &str, query: &str) -> Vec<Vec<S
     }
 }
 
+// Conformance: GET /users, GET /users/{user_id}: all users in pages with search, for operators
 #[tokio::test]
 async fn only_operators_list_users() {
     for first in Service::start_on_each_store().await {
@@ -102,6 +103,7 @@ async fn only_operators_list_users() {
     }
 }
 
+// Conformance: GET /users, GET /users/{user_id}: all users in pages with search, for operators
 #[tokio::test]
 async fn a_program_that_may_read_the_profile_of_an_operator_does_not_list_users() {
     let first = Service::start().await;
@@ -119,6 +121,7 @@ async fn a_program_that_may_read_the_profile_of_an_operator_does_not_list_users(
     assert!(status == 403 && error.contains("the scope `profile`"), "{error}");
 }
 
+// Conformance: console: users, for operators
 #[tokio::test]
 async fn the_audit_log_has_who_read_which_users() {
     let dir = tempfile::tempdir().unwrap();
@@ -151,6 +154,7 @@ async fn the_audit_log_has_who_read_which_users() {
     assert!(lines.iter().filter(|line| line["event"] == "user read").count() == 1, "{lines:?}");
 }
 
+// Conformance: GET /users, GET /users/{user_id}: all users in pages with search, for operators
 #[tokio::test]
 async fn a_list_has_profiles_and_no_secrets() {
     let first = Service::start().await;
@@ -168,6 +172,7 @@ async fn a_list_has_profiles_and_no_secrets() {
     assert_eq!(listed, expected);
 }
 
+// Conformance: GET /users, GET /users/{user_id}: all users in pages with search, for operators
 #[tokio::test]
 async fn pages_continue_each_other_and_have_every_user_once() {
     for first in Service::start_on_each_store().await {
@@ -193,6 +198,7 @@ async fn pages_continue_each_other_and_have_every_user_once() {
     }
 }
 
+// Conformance: GET /users, GET /users/{user_id}: all users in pages with search, for operators
 #[tokio::test]
 async fn a_page_without_users_is_not_the_last_while_names_are_left() {
     let first = Service::start().await;
@@ -205,6 +211,7 @@ async fn a_page_without_users_is_not_the_last_while_names_are_left() {
     assert_eq!(pages(&service, &alice, "").await.concat(), ["alice", "zoe"]);
 }
 
+// Conformance: GET /users, GET /users/{user_id}: all users in pages with search, for operators
 #[tokio::test]
 async fn one_user_is_shown_with_what_they_have() {
     for first in Service::start_on_each_store().await {

@@ -68,6 +68,7 @@ impl BrokerReceiver for Reluctant {
     }
 }
 
+// Conformance: A downlink at which Airlock itself fails is offered again and then given up
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_dealt_with_is_offered_again_in_order() {
     let Some(mosquitto) = Mosquitto::start() else { return };
@@ -109,6 +110,7 @@ impl BrokerReceiver for Broken {
 }
 
 /// There are more of them than places.
+// Conformance: A downlink at which Airlock itself fails is offered again and then given up
 #[tokio::test(flavor = "multi_thread")]
 async fn what_always_fails_is_given_up_and_stops_nobody_else() {
     let Some(mosquitto) = Mosquitto::start() else { return };
@@ -170,6 +172,7 @@ async fn establish(client: &mut MqttClient, numbers: &mut mpsc::UnboundedReceive
     }
 }
 
+// Conformance: A downlink at which Airlock itself fails is offered again and then given up
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_broker_repeats_is_dealt_with_once() {
     let Some(mosquitto) = Mosquitto::start() else { return };

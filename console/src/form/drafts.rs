@@ -145,6 +145,7 @@ mod tests {
         drafts.of_path(path, &user(number), now, |_, fields, _| fields[0].1.clone())
     }
 
+    // Conformance: console: many devices changed, deleted, brought back
     #[test]
     fn the_newest_four_drafts_of_a_user_are_kept_for_an_hour() {
         let (drafts, random, start) = (Drafts::default(), Counting::default(), Timestamp::from_millis(1_000_000));
@@ -163,6 +164,7 @@ mod tests {
         assert!(values(&drafts, "/a", 1, start.plus(LIFETIME)).is_empty());
     }
 
+    // Conformance: console: many devices changed, deleted, brought back
     #[test]
     fn all_drafts_together_have_a_bound() {
         let (drafts, random, start) = (Drafts::default(), Counting::default(), Timestamp::from_millis(1_000_000));
@@ -183,6 +185,7 @@ mod tests {
         assert_eq!(values(&drafts, "/b", 1, start), ["4", "3", "2", "1"], "what is not kept displaces nothing");
     }
 
+    // Conformance: console: many devices changed, deleted, brought back
     #[test]
     fn a_user_forgets_only_own_drafts() {
         let (drafts, random, start) = (Drafts::default(), Counting::default(), Timestamp::from_millis(1_000_000));

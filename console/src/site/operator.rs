@@ -26,9 +26,7 @@ use crate::{
     console::Place,
     form::drafts::Fields,
     session::Session,
-    status::{
-        ApplicationLoad, Check, FunctionCounts, FunctionRanking, HistoryState, Queue, ServerStatus, ServiceLoad,
-    },
+    status::{ApplicationLoad, Check, FunctionCounts, FunctionRanking, HistoryState, Queue, ServerStatus, ServiceLoad},
 };
 
 /// Maximum time that the page waits to learn which applications it may link.

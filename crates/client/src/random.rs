@@ -23,6 +23,8 @@ mod tests {
 
     use super::*;
 
+    // Conformance: Random keys and EUIs; EUIs and payloads in hexadecimal
+    // Conformance: Generated keys have 16 bytes
     #[test]
     fn every_byte_is_random_except_the_first_of_an_eui() {
         let ones = FixedRandom::new([1]);

@@ -199,6 +199,7 @@ mod tests {
         assert_eq!(DevEui::default().to_hex(), "");
     }
 
+    // Conformance: Lengths of EUIs, keys and addresses
     #[test]
     fn refuses_wrong_lengths_and_digits() {
         for text in ["70B3D57ED000000", "70B3D57ED00000001", "70B3D57ED000000G"] {

@@ -195,6 +195,7 @@ impl fmt::Display for UserId {
 mod tests {
     use super::*;
 
+    // Conformance: Ids consist of lowercase letters, digits, `-` and `_`
     #[test]
     fn accepts_what_clients_accept() {
         for id in ["a1", "abc", "my-app", "my_app_2", "0-0", &"a".repeat(36)] {
@@ -210,6 +211,7 @@ mod tests {
         assert!(error.contains("must be ids of users"), "{error}");
     }
 
+    // Conformance: Ids consist of lowercase letters, digits, `-` and `_`
     #[test]
     fn refuses_everything_else() {
         for id in ["a", "-ab", "ab-", "a--b", "a-_b", "Ab", "a b", "ä1", "a/b", "a.b", "a+", "#", &"a".repeat(37)] {

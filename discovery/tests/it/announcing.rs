@@ -17,6 +17,7 @@ async fn announce(discovery: &TestDiscovery, message: Announcement, caller: Opti
     }
 }
 
+// Conformance: Discovery stores announcements, and finds them by service, application
 #[tokio::test]
 async fn finds_a_component_that_announced_itself() {
     let discovery = TestDiscovery::with_components(&[("handler", "handler-1")]).await;
@@ -61,6 +62,7 @@ async fn a_component_that_makes_too_many_changes_is_told_when_to_retry() {
     assert_eq!(response.headers()["ratelimit-policy"], "\"changes\";q=1;w=3600");
 }
 
+// Conformance: Announce
 #[tokio::test]
 async fn only_the_component_itself_may_announce() {
     let discovery = TestDiscovery::start().await;

@@ -26,6 +26,8 @@ async fn served(discovery: &TestDiscovery, service: ServiceName, id: &str) -> Ve
     found.metadata.into_iter().filter_map(|metadata| metadata.metadata).collect()
 }
 
+// Conformance: Discovery stores announcements, and finds them by service, application
+// Conformance: AddMetadata and DeleteMetadata, and the rights that they need
 #[tokio::test]
 async fn adding_an_application_needs_settings_or_delete() {
     let discovery = TestDiscovery::with_components(&[("handler", "handler-1")]).await;
@@ -49,6 +51,7 @@ async fn adding_an_application_needs_settings_or_delete() {
     assert_eq!(served(&discovery, ServiceName::Handler, "handler-1").await, [app("my-app")]);
 }
 
+// Conformance: GetByAppID, GetByGatewayID, GetByAppEUI
 #[tokio::test]
 async fn an_application_moves_from_one_handler_to_another() {
     let discovery = TestDiscovery::with_components(&[("handler", "handler-1"), ("handler", "handler-2")]).await;
@@ -113,6 +116,7 @@ async fn a_handler_must_announce_itself_before_it_serves() {
     assert_eq!(response, (Code::NotFound, "discovery:announcement:handler:handler-1 not found".to_owned()));
 }
 
+// Conformance: AddMetadata and DeleteMetadata, and the rights that they need
 #[tokio::test]
 async fn each_service_serves_its_own_kind_of_metadata() {
     let discovery = TestDiscovery::with_components(&[("handler", "c1"), ("router", "c1"), ("broker", "c1")]).await;

@@ -29,6 +29,7 @@ async fn ids(discovery: &TestDiscovery, service: &str, part: &[(&'static str, &s
     Ok(response.into_inner().services.into_iter().map(|announcement| announcement.id).collect())
 }
 
+// Conformance: Get, GetAll
 #[tokio::test]
 async fn a_list_is_ordered_and_paginated() {
     let components = [("handler", "h3"), ("handler", "h1"), ("router", "r1"), ("handler", "h2")];
@@ -42,6 +43,7 @@ async fn a_list_is_ordered_and_paginated() {
     assert_eq!(ids(&discovery, "handler", &[("limit", "many")]).await, Err(Code::InvalidArgument));
 }
 
+// Conformance: Get, GetAll
 #[tokio::test]
 async fn rest_uses_the_json_of_v2() {
     let discovery = TestDiscovery::with_components(&[("handler", "handler-1")]).await;

@@ -28,6 +28,7 @@ async fn get(discovery: &TestDiscovery, path: &str) -> (u16, Value) {
     send(discovery, &Method::GET, path, None, "").await
 }
 
+// Conformance: Announce
 #[tokio::test]
 async fn a_component_announces_itself() {
     let discovery = TestDiscovery::start().await;
@@ -68,6 +69,8 @@ async fn a_component_announces_itself() {
     }
 }
 
+// Conformance: AddMetadata and DeleteMetadata, and the rights that they need
+// Conformance: GetByAppID, GetByGatewayID, GetByAppEUI
 #[tokio::test]
 async fn metadata_is_added_found_and_deleted() {
     let discovery =

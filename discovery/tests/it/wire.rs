@@ -30,6 +30,7 @@ async fn an_empty_eui_is_invalid_and_an_unknown_one_not_found() {
     assert_eq!(status.message(), "discovery:app_eui:0101010101010101 not found");
 }
 
+// Conformance: GetByAppID, GetByGatewayID, GetByAppEUI
 #[tokio::test]
 async fn validates_ids_before_any_lookup() {
     let discovery = TestDiscovery::start().await;

@@ -91,6 +91,7 @@ mod tests {
         [rate1, rate5, rate15].map(|rate| (rate * 1000.0).round() / 1000.0)
     }
 
+    // Conformance: GetStatus, with rates over one, five and fifteen minutes
     #[test]
     fn averages_rise_with_events_and_decay() {
         let meter = Meter::default();

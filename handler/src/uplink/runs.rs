@@ -123,6 +123,7 @@ mod tests {
         table.records().map(|(app_id, _, record)| (app_id.to_string(), record.total().uplinks)).collect()
     }
 
+    // Conformance: Failures, fuel and time of functions are counted by application
     #[test]
     fn an_application_is_counted_for_up_to_an_hour() {
         let clock = ManualClock::at(Timestamp::from_millis(7 * 1_800_000));
@@ -155,6 +156,7 @@ mod tests {
         assert_eq!(runs.worst(1).since, Timestamp::from_millis(7 * 1_800_000));
     }
 
+    // Conformance: Failures, fuel and time of functions are counted by application
     #[test]
     fn the_last_failure_has_its_time_and_kind() {
         let clock = ManualClock::new();
@@ -173,6 +175,7 @@ mod tests {
         assert_eq!((app.total.uplinks, app.total.failed, app.total.invalid), (11, 1, 1));
     }
 
+    // Conformance: Failures, fuel and time of functions are counted by application
     #[tokio::test]
     async fn a_user_with_many_applications_only_crowds_out_their_own() {
         let clock = ManualClock::new();
@@ -198,6 +201,7 @@ mod tests {
         assert_eq!(runs.worst(1).uplinks_left_out, 14 * 10);
     }
 
+    // Conformance: Failures, fuel and time of functions are counted by application
     #[tokio::test]
     async fn an_application_whose_user_becomes_known_keeps_its_counts_and_its_place() {
         let clock = ManualClock::at(Timestamp::from_millis(7 * 1_800_000));

@@ -132,6 +132,7 @@ async fn keeps_the_order_of_a_burst_for_one_device() {
     assert_eq!(ports, (1..=16).collect::<Vec<_>>());
 }
 
+// Conformance: `port`, `confirmed`, `schedule`, `payload_raw`, `payload_fields`
 #[tokio::test]
 async fn queues_downlinks_as_their_schedule_says() {
     let fixture = Fixture::new().await;
@@ -175,6 +176,8 @@ async fn queues_downlinks_as_their_schedule_says() {
     assert_eq!(fixture.queue("app-two").await, []);
 }
 
+// Conformance: A downlink that cannot be sent causes an event on `down/errors`
+// Conformance: Downlinks that make no sense, or for no device: an event on `down/errors`
 #[tokio::test]
 async fn reports_a_downlink_that_cannot_be_queued() {
     let fixture = Fixture::new().await;
@@ -224,6 +227,7 @@ async fn reports_a_downlink_that_cannot_be_queued() {
 }
 
 /// As in v2: clients may send back what they got, and one may not reach the devices of another.
+// Conformance: The topic names the device, whatever the body says
 #[tokio::test]
 async fn the_topic_names_the_device_whatever_the_body_says() {
     let fixture = Fixture::new().await;
@@ -236,6 +240,7 @@ async fn the_topic_names_the_device_whatever_the_body_says() {
     assert_eq!(fixture.queue("app-two").await, []);
 }
 
+// Conformance: A queue is bounded, and is deleted with its device
 #[tokio::test]
 async fn limits_a_queue_and_deletes_it_with_its_device() {
     let fixture = Fixture::new().await;
@@ -279,6 +284,7 @@ async fn an_event_has_the_warnings_of_the_encoder() {
     assert_eq!((topic.as_str(), &event["warnings"]), ("dev/events/down/scheduled", &json!(["led is old"])));
 }
 
+// Conformance: QoS 1: redelivery in order, and a PUBACK only for what was accepted
 #[tokio::test]
 async fn accepts_a_downlink_only_when_it_is_in_the_queue_of_its_device() {
     let fixture = Fixture::new().await;

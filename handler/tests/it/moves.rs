@@ -177,6 +177,7 @@ async fn a_device_moves_whole_there_and_back(fixture: Fixture) {
     assert_eq!(kept, before);
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn a_device_moves_whole_there_and_back_on_the_embedded_store() {
     let clock = ManualClock::new();
@@ -184,6 +185,7 @@ async fn a_device_moves_whole_there_and_back_on_the_embedded_store() {
     a_device_moves_whole_there_and_back(Fixture::over(store, clock).await).await;
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn a_device_moves_whole_there_and_back_on_redis() {
     let Some(redis) = RedisProcess::start() else { return };
@@ -193,6 +195,7 @@ async fn a_device_moves_whole_there_and_back_on_redis() {
     a_device_moves_whole_there_and_back(Fixture::over(store, clock).await).await;
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn what_cannot_be_moved_stays_as_it_is() {
     let (_, fixture, _) = killed_after(0).await;
@@ -221,6 +224,7 @@ async fn what_cannot_be_moved_stays_as_it_is() {
     assert_eq!(fixture.devices.moves(None).await.unwrap(), []);
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn the_alarm_of_a_device_is_where_the_device_is() {
     let clock = ManualClock::new();
@@ -238,6 +242,7 @@ async fn the_alarm_of_a_device_is_where_the_device_is() {
     }
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn a_killed_process_leaves_a_device_whole_in_one_application() {
     for commits in 0..COMMITS_MAX {
@@ -271,6 +276,7 @@ async fn a_move_that_is_undone_after_a_kill_gives_the_euis_back_at_once() {
     }
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn a_move_that_was_killed_is_forgotten_in_the_end() {
     for commits in 0..COMMITS_MAX {
@@ -285,6 +291,7 @@ async fn a_move_that_was_killed_is_forgotten_in_the_end() {
     }
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn nobody_takes_the_id_or_the_euis_of_a_device_that_moves() {
     let (_, fixture, _) = killed_after(COMMITS_TO_DECIDE).await;
@@ -301,6 +308,7 @@ async fn nobody_takes_the_id_or_the_euis_of_a_device_that_moves() {
     assert_eq!(error.kind(), Kind::Conflict, "{error}");
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn a_device_goes_back_if_its_new_id_was_taken_after_a_kill() {
     let (clock, fixture, _) = killed_after(COMMITS_TO_DECIDE).await;
@@ -315,6 +323,7 @@ async fn a_device_goes_back_if_its_new_id_was_taken_after_a_kill() {
     assert_eq!(fixture.devices.moves(None).await.unwrap(), []);
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn a_device_goes_back_if_its_new_application_was_deleted_after_a_kill() {
     let (_, fixture, _) = killed_after(COMMITS_TO_DECIDE).await;

@@ -30,6 +30,7 @@ async fn next_counter(client: &mut MqttClient) -> u64 {
     uplink["counter"].as_u64().unwrap()
 }
 
+// Conformance: Events on their topics, for those who may read
 #[tokio::test]
 async fn publishes_events_in_order_under_their_topics() {
     let harness = Harness::start().await;
@@ -125,6 +126,7 @@ async fn reports_a_message_that_is_too_large_for_webhooks() {
     assert_eq!(Vec::from_iter(queued), ["up/errors", "up"]);
 }
 
+// Conformance: A topic for each field, nested ones by path
 #[tokio::test]
 async fn publishes_field_topics_unless_they_are_switched_off() {
     let harness = Harness::start().await;
@@ -145,6 +147,7 @@ async fn publishes_field_topics_unless_they_are_switched_off() {
 }
 
 /// Fields are published only if somebody subscribed to them, which may be at any time. None of them is retained.
+// Conformance: A topic for each field, nested ones by path
 #[tokio::test]
 async fn a_subscriber_to_fields_that_comes_later_gets_those_of_the_next_uplink() {
     let harness = Harness::start().await;

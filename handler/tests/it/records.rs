@@ -166,6 +166,7 @@ async fn the_source_of_a_function_that_failed_is_read_when_its_uplink_is_publish
     );
 }
 
+// Conformance: `app_id`, the four functions, `payload_format` stored verbatim
 #[tokio::test]
 async fn gets_what_was_set() {
     let fixture = Fixture::new().await;

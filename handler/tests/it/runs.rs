@@ -75,6 +75,7 @@ fn names(applications: &[ApplicationRuns]) -> Vec<&str> {
     applications.iter().map(|application| application.app_id.as_str()).collect()
 }
 
+// Conformance: Failures, fuel and time of functions are counted by application
 #[tokio::test]
 async fn applications_that_fail_and_that_do_not_are_counted_apart() {
     let clock = ManualClock::new();

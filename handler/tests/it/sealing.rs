@@ -48,6 +48,7 @@ fn key(path: &str) -> Key {
     Key::new(&Tag::application("app-one").unwrap(), path).unwrap()
 }
 
+// Conformance: Keys are sealed in the store
 #[tokio::test]
 async fn seals_every_key_in_the_store() {
     let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap());
@@ -76,6 +77,7 @@ async fn seals_every_key_in_the_store() {
     assert_eq!((summary.register_on_join_access_key, read), (None, device("app-one")));
 }
 
+// Conformance: Keys are sealed in the store
 #[tokio::test]
 async fn reads_old_records_with_plain_keys_and_seals_them_on_the_next_write() {
     let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap());

@@ -187,6 +187,7 @@ impl Handler {
     }
 }
 
+// Conformance: An event when a device has sent nothing for a time, once for each silence
 #[tokio::test]
 async fn a_silence_is_reported_once_and_the_next_one_again() {
     let place = Place::with_time().await;
@@ -214,6 +215,7 @@ async fn a_silence_is_reported_once_and_the_next_one_again() {
     assert_eq!(handler.look_after(HOUR).await, ["dev"]);
 }
 
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
 async fn an_uplink_writes_nothing_more() {
     let place = Place::with_time().await;
@@ -232,6 +234,7 @@ async fn an_uplink_writes_nothing_more() {
     assert_eq!(place.records().await, before);
 }
 
+// Conformance: An event when a device has sent nothing for a time, once for each silence
 #[tokio::test]
 async fn a_device_that_was_never_heard_is_silent_from_its_creation() {
     let place = Place::with_time().await;
@@ -269,6 +272,7 @@ async fn devices_that_were_there_before_are_silent_from_when_the_time_is_set() {
     assert_eq!(handler.look_after(MINUTE).await, ["dev", "zz"]);
 }
 
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
 async fn a_restart_repeats_nothing_and_misses_nothing() {
     let place = Place::with_time().await;
@@ -316,6 +320,7 @@ async fn a_deleted_device_is_not_reported_and_a_new_one_with_its_id_begins_anew(
     assert!(handler.look_after(HOUR * 2).await.is_empty() && !place.has_alarms().await);
 }
 
+// Conformance: An event when a device has sent nothing for a time, once for each silence
 #[tokio::test]
 async fn another_time_counts_from_when_the_device_was_heard() {
     let place = Place::with_time().await;
@@ -345,6 +350,7 @@ async fn another_time_counts_from_when_the_device_was_heard() {
     assert!(handler.look_after(HOUR * 100).await.is_empty() && !place.has_alarms().await);
 }
 
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
 async fn no_jump_of_the_clock_makes_devices_silent() {
     let place = Place::with_time().await;
@@ -362,6 +368,7 @@ async fn no_jump_of_the_clock_makes_devices_silent() {
     assert_eq!(handler.look_after(MINUTE).await, ["dev"]);
 }
 
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
 async fn an_event_that_cannot_be_published_is_published_later() {
     let place = Place::with_time().await;
@@ -374,6 +381,7 @@ async fn an_event_that_cannot_be_published_is_published_later() {
     assert!(handler.look_after(MINUTE).await.is_empty());
 }
 
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
 async fn of_several_handlers_one_reports_what_none_has_heard() {
     let place = Place::with_time().await;

@@ -103,6 +103,7 @@ async fn decode(payloads: &Payloads, app_id: &str, decoder: &str, priority: Prio
     (usage.fuel() > decoded.cost.fuel, decoded)
 }
 
+// Conformance: Every change of functions is a version
 #[tokio::test]
 async fn every_change_is_a_version_and_no_other_set_is() {
     let fixture = Fixture::new().await;
@@ -145,6 +146,7 @@ async fn a_label_is_set_with_a_change_or_later() {
     assert_eq!((error.kind(), error.to_string().as_str()), (Kind::NotFound, expected));
 }
 
+// Conformance: Every change of functions is a version
 #[tokio::test]
 async fn the_oldest_are_dropped_with_their_texts() {
     let fixture = Fixture::with(VersionBounds { count_max: 3, ..VersionBounds::default() }).await;
@@ -247,6 +249,7 @@ async fn they_are_deleted_with_their_application() {
     assert_eq!(fixture.numbers().await, [0; 0]);
 }
 
+// Conformance: Stored uplinks are decoded again with other functions
 #[tokio::test]
 async fn those_that_take_turns_in_dry_runs_stay_loaded_up_to_eight() {
     let payloads = Payloads::new(pool(), &Settings::default()).unwrap();
@@ -266,6 +269,7 @@ async fn those_that_take_turns_in_dry_runs_stay_loaded_up_to_eight() {
     assert!(!loads(0).await && loads(1).await && !loads(8).await && !loads(0).await);
 }
 
+// Conformance: Stored uplinks are decoded again with other functions
 #[tokio::test]
 async fn those_that_cannot_be_loaded_evict_only_those_of_their_application() {
     let loading = Loading { sets_max: NonZeroUsize::MIN.saturating_add(11), ..Loading::default() };
@@ -288,6 +292,7 @@ async fn those_that_cannot_be_loaded_evict_only_those_of_their_application() {
     assert!(!loads("my-app", &decoder(2), Priority::Live).await);
 }
 
+// Conformance: Stored uplinks are decoded again with other functions
 #[tokio::test]
 async fn those_of_one_application_take_a_sixteenth_of_the_memory_for_dry_runs() {
     let pool = Arc::new(pool());
@@ -342,6 +347,7 @@ async fn kept(applications: &Applications, numbers: Range<u64>) -> Vec<u64> {
     kept
 }
 
+// Conformance: Stored uplinks are decoded again with other functions
 #[tokio::test]
 async fn limits_of_the_past_are_kept_until_there_are_too_many() {
     let applications = Fixture::new().await.applications;
@@ -359,6 +365,7 @@ async fn limits_of_the_past_are_kept_until_there_are_too_many() {
     assert!(kept.len() == 500 && kept.contains(&1500), "{kept:?}");
 }
 
+// Conformance: Stored uplinks are decoded again with other functions
 #[tokio::test]
 async fn limits_that_another_handler_begins_to_use_meanwhile_are_kept() {
     let fixture = Fixture::new().await;

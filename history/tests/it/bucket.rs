@@ -52,6 +52,7 @@ async fn sees(history: &History, expected: &[u32], is_skipped: bool) {
     soon("the handler sees what is in the bucket", seen).await;
 }
 
+// Conformance: Handlers that share no disk see each other's history in a bucket
 #[tokio::test(flavor = "multi_thread")]
 async fn handlers_see_each_others_files() {
     let Some(server) = server() else { return };
@@ -83,6 +84,7 @@ async fn handlers_see_each_others_files() {
     sees(&third.open(), &expected, false).await;
 }
 
+// Conformance: Handlers that share no disk see each other's history in a bucket
 #[tokio::test(flavor = "multi_thread")]
 async fn what_one_handler_removes_is_gone_from_all() {
     let Some(server) = server() else { return };
@@ -245,6 +247,7 @@ async fn files_that_are_merged_during_an_upload_stay_until_the_new_one_is_there(
     sees(&other, &[1, 0], false).await;
 }
 
+// Conformance: Handlers that share no disk see each other's history in a bucket
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_that_is_away_holds_up_nothing_and_gets_the_files_later() {
     let Some(server) = server() else { return };
@@ -274,6 +277,7 @@ async fn a_bucket_that_is_away_holds_up_nothing_and_gets_the_files_later() {
     sees(&other, &[2, 1], false).await;
 }
 
+// Conformance: Handlers that share no disk see each other's history in a bucket
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_that_is_cut_leaves_nothing_half() {
     let Some(server) = server() else { return };
@@ -305,6 +309,7 @@ async fn an_upload_that_is_cut_leaves_nothing_half() {
     sees(&other, &(0..40).rev().collect::<Vec<_>>(), false).await;
 }
 
+// Conformance: Handlers that share no disk see each other's history in a bucket
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_secret_says_what_to_do_and_is_read_again() {
     let Some(server) = server() else { return };

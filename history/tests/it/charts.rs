@@ -43,6 +43,7 @@ fn values(chart: &Chart) -> Vec<(&str, f64, f64, u64)> {
     values.collect()
 }
 
+// Conformance: Charts have the numbers of all uplinks of a device, as they were corrected last
 #[tokio::test]
 async fn a_chart_has_what_is_in_files_and_what_is_not() {
     let harness = Harness::new();
@@ -71,6 +72,7 @@ async fn a_chart_has_what_is_in_files_and_what_is_not() {
     history.close().await.unwrap();
 }
 
+// Conformance: Charts have the numbers of all uplinks of a device, as they were corrected last
 #[tokio::test]
 async fn an_uplink_has_the_values_of_its_newest_correction() {
     let harness = Harness::new();
@@ -99,6 +101,7 @@ async fn an_uplink_has_the_values_of_its_newest_correction() {
     history.close().await.unwrap();
 }
 
+// Conformance: Charts have the numbers of all uplinks of a device, as they were corrected last
 #[tokio::test]
 async fn what_was_removed_is_in_no_chart() {
     let harness = Harness::new();
@@ -114,6 +117,7 @@ async fn what_was_removed_is_in_no_chart() {
     history.close().await.unwrap();
 }
 
+// Conformance: Charts have the numbers of all uplinks of a device, as they were corrected last
 #[tokio::test]
 async fn a_damaged_file_is_named_and_hides_no_other() {
     let harness = Harness::new();
@@ -131,6 +135,7 @@ async fn a_damaged_file_is_named_and_hides_no_other() {
     history.close().await.unwrap();
 }
 
+// Conformance: Charts have the numbers of all uplinks of a device, as they were corrected last
 #[tokio::test]
 async fn a_file_of_another_application_shows_nothing() {
     let harness = Harness::new();
@@ -146,6 +151,7 @@ async fn a_file_of_another_application_shows_nothing() {
     history.close().await.unwrap();
 }
 
+// Conformance: Charts have the numbers of all uplinks of a device, as they were corrected last
 #[tokio::test]
 async fn a_copy_of_a_file_counts_no_uplink_twice() {
     let harness = Harness::new();

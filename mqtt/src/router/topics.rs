@@ -294,6 +294,7 @@ mod tests {
         assert!(filters.remove("a/#", &1) && !filters.remove("a/#", &1));
     }
 
+    // Conformance: The events `down/scheduled` and `down/sent` as `events/downlink/…`
     #[test]
     fn filters_that_must_name_the_last_levels_do_not_match_them_with_wildcards() {
         let all = ["a/b/c", "+/b/c", "a/+/c", "a/b/+", "a/b/#", "#", "a/+/+", "+/b/c/d", "$share/g/+/b/c"];

@@ -24,6 +24,8 @@ fn code(version: u8, old: u8, new: u8) -> u8 {
     if version == 5 { new } else { old }
 }
 
+// Conformance: MQTT 3.1, 3.1.1 and 5
+// Conformance: Wrong, empty, missing, expired and foreign credentials
 #[tokio::test]
 async fn refuses_bad_credentials_with_the_code_that_clients_expect() {
     let harness = Harness::start().await;
@@ -60,6 +62,7 @@ async fn does_not_report_bad_credentials_while_the_account_service_is_down() {
     }
 }
 
+// Conformance: What is not a CONNECT, a second one, another protocol name or level
 #[tokio::test]
 async fn refuses_other_protocol_versions() {
     let harness = Harness::start().await;
@@ -70,6 +73,7 @@ async fn refuses_other_protocol_versions() {
     }
 }
 
+// Conformance: Every entitled subscriber gets an uplink, once however many of its filters match
 #[tokio::test]
 async fn the_handler_publishes_for_every_device_and_receives_every_downlink() {
     let harness = Harness::start().await;
@@ -86,6 +90,9 @@ async fn the_handler_publishes_for_every_device_and_receives_every_downlink() {
     }
 }
 
+// Conformance: Subscriptions: 0x80 or 0x87 outside the application
+// Conformance: Events on their topics, for those who may read
+// Conformance: Handler and MQTT clients take a token or an access key
 #[tokio::test]
 async fn a_client_with_the_read_right_subscribes_to_its_own_application_only() {
     let harness = Harness::start().await;
@@ -114,6 +121,7 @@ async fn a_client_with_the_read_right_subscribes_to_its_own_application_only() {
     }
 }
 
+// Conformance: Publications elsewhere than to `down` of an own device
 #[tokio::test]
 async fn a_client_with_the_write_right_publishes_downlinks_of_its_own_application_only() {
     let harness = Harness::start().await;
@@ -160,6 +168,7 @@ async fn a_client_with_the_write_right_publishes_downlinks_of_its_own_applicatio
 }
 
 /// Only MQTT 5 can refuse a publication, so the application is told of those that may be a mistake.
+// Conformance: An event tells the application of downlinks to topics with a mistake
 #[tokio::test]
 async fn an_event_tells_of_downlinks_that_reach_no_device() {
     let harness = Harness::start().await;
@@ -224,6 +233,7 @@ async fn a_client_that_publishes_no_downlinks_leaves_room_for_uplinks() {
     }
 }
 
+// Conformance: Subscriptions: 0x80 or 0x87 outside the application
 #[tokio::test]
 async fn wildcards_match_the_own_application_only() {
     let harness = Harness::start().await;
@@ -243,6 +253,7 @@ async fn wildcards_match_the_own_application_only() {
     }
 }
 
+// Conformance: Subscriptions: 0x80 or 0x87 outside the application
 #[tokio::test]
 async fn shared_subscriptions_stay_within_an_application() {
     let harness = Harness::start().await;
@@ -279,6 +290,7 @@ async fn unsubscribes_a_narrowed_filter_by_its_original_text() {
     assert_eq!(client.next().await.1, "wanted");
 }
 
+// Conformance: Publications elsewhere than to `down` of an own device
 #[tokio::test]
 async fn checks_a_will_like_any_publication() {
     let harness = Harness::start().await;
@@ -364,6 +376,7 @@ async fn a_session_that_outlives_its_connection_needs_a_client_identifier() {
     }
 }
 
+// Conformance: Credentials are not in the log, and strangers cannot fill it
 #[tokio::test]
 async fn credentials_are_not_logged_on_any_level() {
     let (log, _logging) = Log::start(Level::TRACE);
@@ -389,6 +402,7 @@ async fn credentials_are_not_logged_on_any_level() {
 }
 
 /// Anybody could fill the log otherwise.
+// Conformance: Credentials are not in the log, and strangers cannot fill it
 #[tokio::test]
 async fn strangers_cannot_write_into_the_log() {
     let (log, _logging) = Log::start(Level::INFO);

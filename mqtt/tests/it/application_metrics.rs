@@ -8,6 +8,7 @@ use crate::harness::{
     settings,
 };
 
+// Conformance: Metrics of single applications, for a bounded number of them
 #[tokio::test]
 async fn each_application_has_its_own_connections_and_messages() {
     let harness = Harness::start().await;
@@ -64,6 +65,7 @@ async fn each_application_has_its_own_connections_and_messages() {
     assert_eq!(harness.application_metric("dropped_total", "app-one"), Some(3));
 }
 
+// Conformance: Metrics of single applications, for a bounded number of them
 #[tokio::test]
 async fn a_bounded_number_of_applications_has_series_and_the_others_are_one() {
     let harness = Harness::start_with(settings()).await;

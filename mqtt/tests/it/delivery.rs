@@ -61,6 +61,7 @@ async fn a_client_that_reads_late_gets_every_message_in_order() {
     }
 }
 
+// Conformance: A client that never acknowledges or does not read
 #[tokio::test]
 async fn a_client_that_does_not_read_delays_no_other() {
     let harness = Harness::start().await;
@@ -99,6 +100,7 @@ async fn ends_the_connection_of_a_client_that_does_not_read_when_its_credential_
     other.ping().await;
 }
 
+// Conformance: QoS 1: redelivery in order, and a PUBACK only for what was accepted
 #[tokio::test]
 async fn sends_again_what_was_not_acknowledged_in_order_and_marked() {
     for version in [4, 5] {
@@ -157,6 +159,8 @@ async fn a_client_that_takes_over_its_session_gets_what_was_in_flight() {
     }
 }
 
+// Conformance: A client that never acknowledges or does not read
+// Conformance: The oldest messages of a full queue are dropped, counted
 #[tokio::test]
 async fn a_client_that_never_acknowledges_keeps_the_newest_messages_and_stops_nobody() {
     let harness = Harness::start().await;
@@ -191,6 +195,7 @@ async fn a_client_that_never_acknowledges_keeps_the_newest_messages_and_stops_no
     assert_eq!(told["messages"], 100);
 }
 
+// Conformance: QoS 1: redelivery in order, and a PUBACK only for what was accepted
 #[tokio::test]
 async fn acknowledges_a_downlink_only_when_it_was_accepted() {
     let harness = Harness::start().await;
@@ -225,6 +230,7 @@ async fn acknowledges_a_downlink_only_when_it_was_accepted() {
     assert_eq!(other.next().await.1, "kept", "subscribers got a copy of what was refused");
 }
 
+// Conformance: QoS 2 without PUBREL, or with one identifier twice: bounded, and accepted once
 #[tokio::test]
 async fn a_publication_with_qos_2_that_is_sent_twice_is_accepted_once() {
     let harness = Harness::start().await;
@@ -243,6 +249,7 @@ async fn a_publication_with_qos_2_that_is_sent_twice_is_accepted_once() {
     assert_eq!((handler.next().await.1, handler.next().await.1), ("once".to_owned(), "then".to_owned()));
 }
 
+// Conformance: Topic aliases: 0 and those above the maximum are refused
 #[tokio::test]
 async fn mqtt_5_has_aliases_subscription_identifiers_and_no_local() {
     let harness = Harness::start().await;

@@ -118,6 +118,7 @@ async fn is_stored(harness: &Harness, body: &str) -> bool {
     harness.router.publish(&"app-one".parse().unwrap(), [publication]).stored().await.is_ok()
 }
 
+// Conformance: Persistent sessions keep messages while the client is away
 #[tokio::test]
 async fn a_killed_process_loses_no_session_and_no_message() {
     let (stores, _redis) = stores().await;
@@ -181,6 +182,7 @@ async fn a_batch_for_many_sessions_is_one_commit_and_none_without_stored_session
     assert_eq!(processes.access.commits(), before + 1);
 }
 
+// Conformance: While the store is away, nothing is accepted for stored sessions
 #[tokio::test]
 async fn accepts_nothing_for_stored_sessions_while_the_store_is_away() {
     let processes = Processes::start(in_memory()).await;
@@ -206,6 +208,7 @@ async fn accepts_nothing_for_stored_sessions_while_the_store_is_away() {
 
 /// A client that disconnects and acknowledges as it likes, and a server that is killed now and then: every message
 /// arrives, and on each connection in order.
+// Conformance: Persistent sessions keep messages while the client is away
 #[tokio::test]
 async fn delivers_everything_in_order_over_any_sequence_of_kills_and_reconnections() {
     for seed in 1..=3_u32 {
@@ -279,6 +282,7 @@ async fn logged(store: &Shared) -> usize {
     store.store.list(&key("mqtt/log/"), None, 1000).await.unwrap().len()
 }
 
+// Conformance: Persistent sessions keep messages while the client is away
 #[tokio::test]
 async fn what_was_in_flight_comes_again_as_such_after_a_kill() {
     let mut processes = Processes::start(in_memory()).await;

@@ -23,6 +23,7 @@ use crate::harness::{
     settings,
 };
 
+// Conformance: Too large a packet: 0x95; the maximum is announced
 #[tokio::test]
 async fn disconnects_a_client_that_sends_too_large_a_packet() {
     let harness = Harness::start().await;
@@ -40,6 +41,7 @@ async fn disconnects_a_client_that_sends_too_large_a_packet() {
 }
 
 /// They take far more memory than payloads do.
+// Conformance: Thousands of properties, long client identifiers and topics: refused
 #[tokio::test]
 async fn disconnects_a_client_that_sends_too_many_properties() {
     let harness = Harness::start().await;
@@ -59,6 +61,7 @@ async fn disconnects_a_client_that_sends_too_many_properties() {
     }
 }
 
+// Conformance: Many connections without credentials: limited, and others do not notice
 #[tokio::test]
 async fn silent_clients_do_not_delay_others() {
     let harness = Harness::start().await;
@@ -71,6 +74,7 @@ async fn silent_clients_do_not_delay_others() {
 }
 
 /// Each message goes through while clients are being refused.
+// Conformance: Many connections without credentials: limited, and others do not notice
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_clients_without_credentials_takes_nothing_from_others() {
     // All come from one address.
@@ -130,6 +134,7 @@ async fn limits_the_connections_of_an_application() {
 }
 
 /// After its network has failed, a client comes back before the broker notices that it was gone.
+// Conformance: A client takes its session over although its application has all its connections
 #[tokio::test]
 async fn a_client_takes_its_session_over_although_its_application_has_all_its_connections() {
     let harness = Harness::start_with(BrokerSettings { connections_per_application_max: 2, ..settings() }).await;
@@ -149,6 +154,7 @@ async fn a_client_takes_its_session_over_although_its_application_has_all_its_co
     }
 }
 
+// Conformance: Many connections without credentials: limited, and others do not notice
 #[tokio::test]
 async fn drops_connections_over_the_limit() {
     let harness = Harness::start_with(BrokerSettings { connections_max: 1, ..settings() }).await;
@@ -179,6 +185,7 @@ async fn refuses_a_client_that_connects_too_often_with_one_credential() {
     RawClient::connect(address, &Login::new(4, "app-one", "account.read")).await;
 }
 
+// Conformance: Many connections without credentials: limited, and others do not notice
 #[tokio::test]
 async fn refuses_an_address_that_connects_too_often() {
     let limit = RateLimit::new(2, 3600);
@@ -236,6 +243,7 @@ async fn slows_down_a_client_that_publishes_too_fast_without_losing_messages() {
 }
 
 /// The broker has not read all packets of the client yet, because it publishes too fast.
+// Conformance: A client takes its session over although its application has all its connections
 #[tokio::test]
 async fn a_client_that_left_before_it_connects_again_has_no_will() {
     let harness = Harness::start_with(BrokerSettings { publishes_per_second_max: 1, ..settings() }).await;

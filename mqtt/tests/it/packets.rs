@@ -22,6 +22,7 @@ fn the_seeds_have_messages() {
 }
 
 proptest! {
+    // Conformance: Truncated packets, wrong identifiers, flags, QoS and text: closed
     #[test]
     fn what_is_passed_on_is_what_was_read(
         seed in prop::sample::select(seeds()),

@@ -26,6 +26,7 @@ async fn clients_of_two_applications_may_use_the_same_client_identifier() {
     }
 }
 
+// Conformance: A client that connects again takes its session over, nobody else does
 #[tokio::test]
 async fn resumes_and_takes_over_a_session_only_with_the_same_credential() {
     let harness = Harness::start().await;
@@ -69,6 +70,7 @@ async fn changed_rights_start_a_new_session() {
 }
 
 /// A client that is away loses its right for a while: what came before and meanwhile is not for it.
+// Conformance: A deleted application, a revoked or changed right
 #[tokio::test]
 async fn a_revoked_client_loses_its_session_also_while_it_is_away() {
     let harness = Harness::start().await;
@@ -90,6 +92,7 @@ async fn a_revoked_client_loses_its_session_also_while_it_is_away() {
 }
 
 /// A credential that cannot be checked for a while costs no client its session.
+// Conformance: A credential that cannot be checked for a while: its sessions stay
 #[tokio::test]
 async fn a_client_that_is_away_keeps_its_session_while_its_credential_cannot_be_checked() {
     let harness = Harness::start().await;
@@ -162,6 +165,7 @@ async fn discards_the_will_of_a_revoked_client() {
     assert_eq!(observer.next().await.1, "marker");
 }
 
+// Conformance: A deleted application, a revoked or changed right
 #[tokio::test]
 async fn disconnects_clients_whose_credentials_are_revoked_or_changed() {
     let harness = Harness::start().await;
@@ -186,6 +190,7 @@ async fn checks_credentials_at_every_interval() {
     assert_eq!(client.closed().await, Some(0x87));
 }
 
+// Conformance: A credential that cannot be checked for a while: its sessions stay
 #[tokio::test]
 async fn disconnects_a_client_whose_credential_cannot_be_confirmed_and_keeps_its_session() {
     for (version, told) in [(4, None), (5, Some(0x89))] {

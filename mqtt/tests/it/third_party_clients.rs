@@ -53,6 +53,7 @@ async fn line_with(lines: &mut Lines<BufReader<ChildStdout>>, text: &str) -> Str
     .await
 }
 
+// Conformance: MQTT 3.1, 3.1.1 and 5
 #[tokio::test]
 async fn mosquitto_sub_receives_its_application_by_any_wildcard() {
     if !testing::programs_may_run() {
@@ -112,6 +113,7 @@ async fn mosquitto_sub_continues_its_session_where_it_left() {
     }
 }
 
+// Conformance: The MQTT client receives messages and sends downlinks
 #[tokio::test]
 async fn mosquitto_pub_sends_a_downlink_and_reports_a_wrong_key() {
     if !testing::programs_may_run() {
@@ -185,6 +187,7 @@ async fn serves_tls_while_other_clients_never_finish_the_handshake() {
     assert!(child.wait().await.unwrap().success());
 }
 
+// Conformance: TLS 1.0 and 1.1: refused
 #[tokio::test]
 async fn refuses_versions_of_tls_that_are_not_safe() {
     let settings = BrokerSettings { tls_listen: "127.0.0.1:0".to_owned(), ..settings() };

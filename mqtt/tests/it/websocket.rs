@@ -41,6 +41,7 @@ async fn next(frames: &mut Frames) -> Vec<u8> {
     eventually("a frame", frames.next()).await.unwrap().unwrap().into_data().to_vec()
 }
 
+// Conformance: Over WebSocket, packets may be split and joined in any way
 #[tokio::test]
 async fn packets_may_be_split_and_joined_by_frames_in_any_way() {
     let (harness, address) = harness().await;
@@ -78,6 +79,7 @@ async fn packets_may_be_split_and_joined_by_frames_in_any_way() {
     }
 }
 
+// Conformance: Over WebSocket, packets may be split and joined in any way
 #[tokio::test]
 async fn refuses_what_is_not_mqtt() {
     let (_harness, address) = harness().await;

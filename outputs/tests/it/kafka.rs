@@ -56,6 +56,7 @@ async fn numbers(cluster: &mut KafkaMock, count: usize) -> Vec<u64> {
     }
 }
 
+// Conformance: Kafka, with the feature `kafka`
 #[tokio::test]
 async fn a_record_says_what_it_is() {
     let Some(mut cluster) = cluster() else { return };
@@ -77,6 +78,7 @@ async fn a_record_says_what_it_is() {
     outputs.stop().await;
 }
 
+// Conformance: Kafka, with the feature `kafka`
 #[tokio::test]
 async fn devices_keep_their_order_and_share_the_partitions() {
     let Some(mut cluster) = cluster() else { return };
@@ -119,6 +121,7 @@ async fn every_compression_is_understood() {
     }
 }
 
+// Conformance: Kafka, with the feature `kafka`
 #[tokio::test]
 async fn what_was_accepted_survives_outages() {
     let Some(mut cluster) = cluster() else { return };

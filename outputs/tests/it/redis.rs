@@ -43,6 +43,7 @@ fn number(entry: &[String]) -> u64 {
     body["n"].as_u64().unwrap()
 }
 
+// Conformance: Redis Streams, of one server, a cluster, or behind sentinels
 #[tokio::test]
 async fn an_entry_says_what_it_is() {
     let Some(redis) = RedisProcess::start() else { return };
@@ -64,6 +65,7 @@ async fn an_entry_says_what_it_is() {
     outputs.stop().await;
 }
 
+// Conformance: Redis Streams, of one server, a cluster, or behind sentinels
 #[tokio::test]
 async fn what_was_accepted_survives_kills() {
     let Some(mut redis) = RedisProcess::start() else { return };
@@ -84,6 +86,7 @@ async fn what_was_accepted_survives_kills() {
     outputs.stop().await;
 }
 
+// Conformance: Redis Streams, of one server, a cluster, or behind sentinels
 #[tokio::test]
 async fn a_stream_is_bounded() {
     let Some(redis) = RedisProcess::start() else { return };
@@ -99,6 +102,7 @@ async fn a_stream_is_bounded() {
     outputs.stop().await;
 }
 
+// Conformance: Redis Streams, of one server, a cluster, or behind sentinels
 #[tokio::test]
 async fn a_cluster_gets_entries_wherever_their_streams_are() {
     let Some(redis) = RedisProcess::start_cluster() else { return };
@@ -112,6 +116,7 @@ async fn a_cluster_gets_entries_wherever_their_streams_are() {
     outputs.stop().await;
 }
 
+// Conformance: Redis Streams, of one server, a cluster, or behind sentinels
 #[tokio::test]
 async fn entries_follow_the_primary() {
     let Some(mut redis) = RedisSentinels::start(1) else { return };

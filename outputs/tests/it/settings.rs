@@ -24,6 +24,7 @@ fn redis() -> RedisSettings {
     RedisSettings::default()
 }
 
+// Conformance: Settings of outputs that cannot work are refused at the start
 #[tokio::test]
 async fn what_cannot_work_is_refused() {
     for (settings, expected) in [
@@ -71,6 +72,7 @@ async fn what_cannot_work_with_kafka_is_refused() {
     }
 }
 
+// Conformance: Settings of outputs that cannot work are refused at the start
 #[tokio::test]
 #[cfg(not(feature = "kafka"))]
 async fn a_build_without_kafka_refuses_its_settings() {

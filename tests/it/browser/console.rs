@@ -339,56 +339,71 @@ async fn mend(name: &'static str, look: Look) {
     browser.look("console-not-found").await;
 }
 
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
 #[tokio::test]
 async fn a_user_finds_a_failed_message_and_mends_the_functions() {
     mend("console-desk", Look { width: 1280, ..DESK }).await;
 }
 
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
 #[tokio::test]
 async fn the_console_works_on_a_phone_in_dark_mode_without_scripts() {
     mend("console-phone", Look { width: 375, dark: true, scripts: false }).await;
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn a_device_is_registered_changed_and_deleted() {
     devices("console-devices-desk", Look { width: 1280, dark: true, ..DESK }).await;
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn a_device_is_registered_changed_and_deleted_on_a_phone_without_scripts() {
     devices("console-devices-phone", Look { width: 375, dark: false, scripts: false }).await;
 }
 
+// Conformance: console: functions for a share of the devices, promoted, abandoned
 #[tokio::test]
 async fn a_share_of_the_devices_tries_functions() {
     share("console-share-desk", Look { width: 1280, dark: true, ..DESK }).await;
 }
 
+// Conformance: console: functions for a share of the devices, promoted, abandoned
 #[tokio::test]
 async fn a_share_of_the_devices_tries_functions_on_a_phone_without_scripts() {
     share("console-share-phone", Look { width: 375, dark: false, scripts: false }).await;
 }
 
+// Conformance: console: charts of numeric fields, as pictures, tables and CSV
+// Conformance: console: webhooks changed; nothing typed is lost, and no secret is in a page
 #[tokio::test(flavor = "multi_thread")]
 async fn charts_and_webhooks_are_looked_at() {
     look_around("console-pages-desk", Look { width: 1280, dark: true, ..DESK }).await;
 }
 
+// Conformance: console: charts of numeric fields, as pictures, tables and CSV
+// Conformance: console: webhooks changed; nothing typed is lost, and no secret is in a page
 #[tokio::test(flavor = "multi_thread")]
 async fn charts_and_webhooks_are_looked_at_on_a_phone_without_scripts() {
     look_around("console-pages-phone", Look { width: 375, dark: false, scripts: false }).await;
 }
 
+// Conformance: console: the page of operators
+// Conformance: console: users, for operators
 #[tokio::test]
 async fn an_operator_looks_at_the_server() {
     operate("console-operator-desk", Look { width: 1280, dark: true, ..DESK }).await;
 }
 
+// Conformance: console: the page of operators
+// Conformance: console: users, for operators
 #[tokio::test]
 async fn an_operator_looks_at_the_server_on_a_phone_without_scripts() {
     operate("console-operator-phone", Look { width: 375, dark: false, scripts: false }).await;
 }
 
+// Conformance: console: live view
 #[tokio::test]
 async fn messages_appear_in_the_live_view_and_wait_while_it_is_paused() {
     let network = Network::start().await;

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::CommandLine;
 
+// Conformance: applications keys, euis, set, restore
 #[tokio::test(flavor = "multi_thread")]
 async fn access_keys_are_created_listed_and_deleted() {
     let line = CommandLine::start().await;
@@ -32,6 +33,7 @@ async fn access_keys_are_created_listed_and_deleted() {
     line.network.stack.stop().await;
 }
 
+// Conformance: applications keys, euis, set, restore
 #[tokio::test(flavor = "multi_thread")]
 async fn euis_are_added_and_removed() {
     let line = CommandLine::start().await;
@@ -50,6 +52,7 @@ async fn euis_are_added_and_removed() {
     line.network.stack.stop().await;
 }
 
+// Conformance: applications keys, euis, set, restore
 #[tokio::test(flavor = "multi_thread")]
 async fn an_application_is_renamed_deleted_and_restored() {
     let line = CommandLine::start().await;

@@ -34,6 +34,7 @@ impl CommandLine {
     }
 }
 
+// Conformance: devices import, export: CSV, JSON, The Things Stack, ChirpStack
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_can_be_imported_and_imported_again() {
     let line = CommandLine::start().await;
@@ -63,6 +64,7 @@ async fn an_export_can_be_imported_and_imported_again() {
     line.network.stack.stop().await;
 }
 
+// Conformance: devices import, export: CSV, JSON, The Things Stack, ChirpStack
 #[tokio::test(flavor = "multi_thread")]
 async fn spreadsheets_may_leave_rows_of_separators_and_write_utf_16() {
     let line = CommandLine::start().await;
@@ -123,6 +125,7 @@ async fn keys_are_exported_only_on_request() {
     line.network.stack.stop().await;
 }
 
+// Conformance: devices import, export: CSV, JSON, The Things Stack, ChirpStack
 #[tokio::test(flavor = "multi_thread")]
 async fn devices_of_the_things_stack_are_imported() {
     let line = CommandLine::start().await;
@@ -187,6 +190,7 @@ async fn devices_of_the_things_stack_are_imported() {
     line.network.stack.stop().await;
 }
 
+// Conformance: devices import, export: CSV, JSON, The Things Stack, ChirpStack
 #[tokio::test(flavor = "multi_thread")]
 async fn devices_of_chirpstack_are_imported() {
     let line = CommandLine::start().await;
@@ -212,6 +216,7 @@ async fn devices_of_chirpstack_are_imported() {
     line.network.stack.stop().await;
 }
 
+// Conformance: devices import, export: CSV, JSON, The Things Stack, ChirpStack
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_rows_are_reported_together_and_nothing_is_written() {
     let line = CommandLine::start().await;
@@ -269,6 +274,7 @@ async fn bad_rows_are_reported_together_and_nothing_is_written() {
     line.network.stack.stop().await;
 }
 
+// Conformance: devices import, export: CSV, JSON, The Things Stack, ChirpStack
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_whose_euis_another_application_has_do_not_stop_the_others() {
     let line = CommandLine::start().await;

@@ -15,6 +15,8 @@ impl CommandLine {
     }
 }
 
+// Conformance: The discovery and handler clients: every call
+// Conformance: devices: list, info, register, set, personalize, simulate, delete
 #[tokio::test(flavor = "multi_thread")]
 async fn updates_personalizes_and_deletes_a_device() {
     let line = CommandLine::start().await;
@@ -71,6 +73,7 @@ async fn updates_personalizes_and_deletes_a_device() {
     line.network.stack.stop().await;
 }
 
+// Conformance: devices register on-join
 #[tokio::test(flavor = "multi_thread")]
 async fn registers_a_template_for_joining_devices() {
     let line = CommandLine::start().await;
@@ -96,6 +99,7 @@ async fn registers_a_template_for_joining_devices() {
     line.network.stack.stop().await;
 }
 
+// Conformance: devices: list, info, register, set, personalize, simulate, delete
 #[tokio::test(flavor = "multi_thread")]
 async fn simulating_an_uplink_shows_its_fields_or_the_failure() {
     let line = CommandLine::start().await;
@@ -120,6 +124,7 @@ async fn simulating_an_uplink_shows_its_fields_or_the_failure() {
     line.network.stack.stop().await;
 }
 
+// Conformance: devices move: one, several, all that match
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_that_moves_already_does_not_stop_the_others() {
     let Some(redis) = RedisProcess::start() else { return };

@@ -6,6 +6,7 @@ use types::Credential;
 
 use super::{CommandLine, names_user};
 
+// Conformance: gateways: register, list, info, edit, delete, collaborators
 #[tokio::test(flavor = "multi_thread")]
 async fn manages_gateways_and_collaborators() {
     let line = CommandLine::start().await;

@@ -26,6 +26,7 @@ fn figures(output: &std::process::Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+// Conformance: load
 #[tokio::test(flavor = "multi_thread")]
 async fn every_uplink_of_a_load_is_delivered_once() {
     let line = CommandLine::start().await;
@@ -45,6 +46,7 @@ async fn every_uplink_of_a_load_is_delivered_once() {
     line.network.stack.stop().await;
 }
 
+// Conformance: load
 #[tokio::test(flavor = "multi_thread")]
 async fn a_load_tells_what_failed_and_what_was_refused() {
     let line = CommandLine::start().await;
@@ -63,6 +65,7 @@ async fn a_load_tells_what_failed_and_what_was_refused() {
     line.network.stack.stop().await;
 }
 
+// Conformance: load
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decoder_is_tested_and_a_report_written() {
     let line = CommandLine::start().await;

@@ -11,6 +11,8 @@ use testing::MqttClient;
 use super::CommandLine;
 use crate::harness::{airlock, complaint, next, run};
 
+// Conformance: The MQTT client: messages, downlinks, TLS
+// Conformance: downlink, subscribe
 #[tokio::test(flavor = "multi_thread")]
 async fn a_downlink_reaches_subscribers() {
     let line = CommandLine::start().await;
@@ -48,6 +50,7 @@ async fn a_downlink_reaches_subscribers() {
     line.network.stack.stop().await;
 }
 
+// Conformance: downlink, subscribe
 #[test]
 fn subscribe_refuses_a_format_without_columns_at_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -58,6 +61,7 @@ fn subscribe_refuses_a_format_without_columns_at_once() {
     assert!(error.contains("use `--output jsonl`"), "{error}");
 }
 
+// Conformance: downlink, subscribe
 #[tokio::test(flavor = "multi_thread")]
 async fn subscribe_shows_messages() {
     let line = CommandLine::start().await;

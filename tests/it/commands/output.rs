@@ -8,6 +8,7 @@ use crate::harness::printed;
 const DEV_EUI: &str = "0102030405060708";
 const APP_KEY: &str = "2B7E151628AED2A6ABF7158809CF4F3C";
 
+// Conformance: `--output`, `--quiet`, `--wide`
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_and_properties_are_also_printed_for_programs() {
     let line = CommandLine::start().await;
@@ -40,6 +41,7 @@ async fn lists_and_properties_are_also_printed_for_programs() {
     line.network.stack.stop().await;
 }
 
+// Conformance: `--output`, `--quiet`, `--wide`
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_are_no_results() {
     let line = CommandLine::start().await;
@@ -52,6 +54,7 @@ async fn messages_are_no_results() {
     line.network.stack.stop().await;
 }
 
+// Conformance: `--output`, `--quiet`, `--wide`
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_fit_the_terminal_and_are_whole_in_a_pipe() {
     let line = CommandLine::start().await;

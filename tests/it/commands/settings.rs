@@ -10,6 +10,7 @@ use crate::harness::{
 };
 
 /// Commands have no option but the data directory: the settings file in the current directory says the rest.
+// Conformance: Commands follow the services of the same settings; an option wins
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_follow_a_handler_with_another_id_and_without_tls() {
     let network = Network::with(|settings| {
@@ -35,6 +36,7 @@ async fn commands_follow_a_handler_with_another_id_and_without_tls() {
     network.stack.stop().await;
 }
 
+// Conformance: Commands follow the services of the same settings; an option wins
 #[test]
 fn an_address_in_an_option_is_used_even_if_it_is_the_default() {
     let dir = tempfile::tempdir().unwrap();
@@ -47,6 +49,7 @@ fn an_address_in_an_option_is_used_even_if_it_is_the_default() {
     assert_eq!(shown(&["--auth-server", "http://127.0.0.1:8000"]), "http://127.0.0.1:8000");
 }
 
+// Conformance: Commands follow the services of the same settings; an option wins
 #[test]
 fn a_server_says_how_commands_find_it() {
     let dir = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use std::fs;
 use super::CommandLine;
 use crate::harness::printed;
 
+// Conformance: completions, man, examples in the help
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shell_completes_commands_and_ids() {
     let line = CommandLine::start().await;
@@ -64,6 +65,7 @@ async fn a_shell_completes_commands_and_ids() {
     line.network.stack.stop().await;
 }
 
+// Conformance: completions, man, examples in the help
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_has_a_manual_page() {
     let line = CommandLine::start().await;

@@ -40,6 +40,7 @@ struct Step {
     code: i32,
 }
 
+// Conformance: Every command does what its transcript shows
 #[test]
 fn every_command_does_what_its_transcript_shows() {
     let data = tempfile::tempdir().unwrap();

@@ -13,6 +13,7 @@ use crate::{
 /// A character that changes the direction of text, which an e-mail address may have.
 const HOSTILE: &str = "mallory\u{202e}@example.org";
 
+// Conformance: GET /users, GET /users/{user_id}: all users in pages with search, for operators
 #[tokio::test(flavor = "multi_thread")]
 async fn operators_list_users() {
     let network = operated("").await;

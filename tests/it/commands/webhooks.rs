@@ -2,6 +2,7 @@
 
 use super::CommandLine;
 
+// Conformance: Webhooks from the command line
 #[tokio::test(flavor = "multi_thread")]
 async fn webhooks_are_set_listed_and_deleted() {
     let line = CommandLine::start().await;

@@ -65,6 +65,7 @@ pub(super) async fn network(listeners: &Listeners) -> Network {
     .await
 }
 
+// Conformance: serve console, and the console of serve
 #[tokio::test]
 async fn a_console_alone_asks_for_consent_and_then_shows_the_same() {
     let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
@@ -84,6 +85,7 @@ async fn a_console_alone_asks_for_consent_and_then_shows_the_same() {
     assert!(page.html.contains("has no devices"), "{}", page.html);
 }
 
+// Conformance: serve console, and the console of serve
 #[tokio::test]
 async fn a_page_says_which_service_is_away_and_shows_the_rest() {
     let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();

@@ -20,6 +20,7 @@ fn lines(numbers: impl Iterator<Item = usize>) -> String {
     numbers.map(line).collect()
 }
 
+// Conformance: console: the audit log with its search, for operators
 #[tokio::test(flavor = "multi_thread")]
 async fn all_events_that_are_kept_are_searched_page_by_page() {
     let network = operated(&lines(100..150)).await;
@@ -48,6 +49,7 @@ async fn all_events_that_are_kept_are_searched_page_by_page() {
     network.stack.stop().await;
 }
 
+// Conformance: console: the audit log with its search, for operators
 #[tokio::test]
 async fn a_console_alone_says_where_to_look() {
     let (_network, [alice, ..]) = start(None).await;

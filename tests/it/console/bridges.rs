@@ -224,6 +224,7 @@ fn connection<'a>(page: &'a Page, name: &str) -> &'a str {
     row.split("</tr>").next().unwrap()
 }
 
+// Conformance: console: bridges, kept up to date, and trials of networks
 #[tokio::test(flavor = "multi_thread")]
 async fn a_network_shows_what_it_brings_and_why_it_is_away() {
     let Some(mut chirpstack) = ChirpStack::start().await else { return };
@@ -262,6 +263,7 @@ async fn a_network_shows_what_it_brings_and_why_it_is_away() {
     network.stack.stop().await;
 }
 
+// Conformance: console: bridges, kept up to date, and trials of networks
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_follows_its_networks_and_keeps_the_focus() {
     let Some(mut chirpstack) = ChirpStack::start().await else { return };
@@ -314,6 +316,7 @@ async fn an_api_that_does_not_accept_the_key_is_a_connection_that_is_not_made() 
     network.stack.stop().await;
 }
 
+// Conformance: console: bridges, kept up to date, and trials of networks
 #[tokio::test(flavor = "multi_thread")]
 async fn a_network_in_the_shadow_shows_how_its_results_compare_as_they_come() {
     let Some(mut chirpstack) = ChirpStack::start().await else { return };

@@ -23,6 +23,7 @@ const STAND_INS: &str = "
     window.camera = canvas.captureStream();
     navigator.mediaDevices.getUserMedia = async () => window.camera;";
 
+// Conformance: console: the QR code of a device in front of the camera
 #[tokio::test]
 async fn a_code_in_front_of_the_camera_fills_its_field() {
     let network = Network::start().await;

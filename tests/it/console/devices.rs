@@ -68,6 +68,7 @@ impl Opened {
     }
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn a_key_that_nobody_types_is_made_up_and_shown_once() {
     let network = Network::start().await;
@@ -98,6 +99,7 @@ async fn a_key_that_nobody_types_is_made_up_and_shown_once() {
     }
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn a_code_has_the_euis_and_typed_keys_are_in_no_page() {
     let network = Network::start().await;
@@ -120,6 +122,7 @@ async fn a_code_has_the_euis_and_typed_keys_are_in_no_page() {
     assert!(page.html.contains("Enter your keys again") && !page.html.contains(KEY), "{}", page.html);
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn a_form_that_is_sent_again_shows_what_it_made_up_and_no_other_form_does() {
     let network = Network::start().await;
@@ -157,6 +160,7 @@ async fn a_form_that_is_sent_again_shows_what_it_made_up_and_no_other_form_does(
     assert!(again.html.contains(&key) && again.html.contains("You sent this form before"), "{}", again.html);
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn a_form_does_not_bring_back_a_device_that_was_deleted() {
     let network = Network::start().await;
@@ -182,6 +186,7 @@ async fn a_form_does_not_bring_back_a_device_that_was_deleted() {
     assert_ne!(lorawan.app_key.unwrap().to_hex(), key, "whoever sends the form of that page gets new keys");
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn a_device_that_does_not_join_has_a_session() {
     let network = Network::start().await;
@@ -196,6 +201,7 @@ async fn a_device_that_does_not_join_has_a_session() {
     assert_eq!((lorawan.f_cnt_up, lorawan.app_key.unwrap_or_default().is_zero()), (7, true));
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn a_device_that_is_not_valid_is_refused_and_what_was_typed_stays() {
     let network = Network::start().await;
@@ -234,6 +240,7 @@ async fn a_device_that_is_not_valid_is_refused_and_what_was_typed_stays() {
     assert!(alice.handler.get_device(&alice.app_id, &"sensor-1".parse().unwrap()).await.is_err());
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn what_is_left_as_it_was_stays_and_keys_are_replaced_only_by_others() {
     let network = Network::start().await;
@@ -264,6 +271,7 @@ async fn what_is_left_as_it_was_stays_and_keys_are_replaced_only_by_others() {
     assert_ne!(stored(&alice, "dev-1").await.1.nwk_s_key.unwrap().to_hex(), nwk_s_key);
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn a_device_that_has_counted_up_since_the_form_was_opened_is_not_set_back() {
     let network = Network::start().await;
@@ -281,6 +289,7 @@ async fn a_device_that_has_counted_up_since_the_form_was_opened_is_not_set_back(
     assert_eq!((device.description.as_str(), lorawan.f_cnt_up, lorawan.f_cnt_down), ("mine", 500, 7));
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn nothing_is_lost_when_somebody_else_changes_the_device_in_between() {
     let network = Network::start().await;
@@ -315,6 +324,7 @@ async fn nothing_is_lost_when_somebody_else_changes_the_device_in_between() {
     assert_eq!(without.status, 409, "nothing is replaced by a form that does not say what it began with");
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn what_was_typed_about_a_device_comes_back_after_the_login_without_keys() {
     let (network, clock) = Network::with_clock(|_| ()).await;
@@ -347,6 +357,7 @@ async fn what_was_typed_about_a_device_comes_back_after_the_login_without_keys()
     assert!(!page.html.contains(KEY) && page.html.contains("value=\"abp\" checked"), "{}", page.html);
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn a_device_is_deleted_after_asking() {
     let network = Network::start().await;
@@ -364,6 +375,7 @@ async fn a_device_is_deleted_after_asking() {
     }
 }
 
+// Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
 async fn nobody_else_registers_changes_or_deletes_a_device() {
     let network = Network::start().await;

@@ -19,6 +19,7 @@ async fn versions(alice: &Owner) -> usize {
     alice.handler.list_versions(&alice.app_id).await.unwrap().len()
 }
 
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
 #[tokio::test]
 async fn what_was_typed_comes_back_after_the_login() {
     let (network, clock) = Network::with_clock(|_| ()).await;
@@ -41,6 +42,7 @@ async fn what_was_typed_comes_back_after_the_login() {
     assert!(page.html.contains("not been sent yet") && page.typed("payload") == "0102", "{}", page.html);
 }
 
+// Conformance: console: webhooks created, tested, resent, deleted
 #[tokio::test]
 async fn a_draft_of_a_webhook_has_no_secrets() {
     let (network, clock) = Network::with_clock(|_| ()).await;
@@ -58,6 +60,7 @@ async fn a_draft_of_a_webhook_has_no_secrets() {
     assert!(!page.html.contains("token-of-mine") && !page.html.contains("key-of-mine"), "{}", page.html);
 }
 
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
 #[tokio::test]
 async fn a_share_that_was_typed_comes_back_after_the_login() {
     let (network, clock) = Network::with_clock(|_| ()).await;
@@ -75,6 +78,7 @@ async fn a_share_that_was_typed_comes_back_after_the_login() {
     }
 }
 
+// Conformance: console: the form of *Connect a network* comes back after the login
 #[tokio::test(flavor = "multi_thread")]
 async fn a_network_that_was_entered_comes_back_to_operators_without_its_secrets() {
     let clock: Arc<ManualClock> = ManualClock::at(server::system::SystemClock.now());
@@ -110,6 +114,7 @@ async fn a_network_that_was_entered_comes_back_to_operators_without_its_secrets(
     network.stack.stop().await;
 }
 
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
 #[tokio::test]
 async fn nobody_else_sees_a_draft() {
     let (network, clock) = Network::with_clock(|_| ()).await;

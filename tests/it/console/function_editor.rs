@@ -80,16 +80,19 @@ async fn edit(name: &'static str, look: Look) {
     assert!(!complaints.iter().any(|complaint| complaint.contains("Security Policy")), "{complaints:?}");
 }
 
+// Conformance: console: functions edited with highlighting; the failed line is marked
 #[tokio::test]
 async fn what_is_typed_into_the_editor_is_tried_and_saved() {
     edit("editor-desk", Look { width: 1280, ..DESK }).await;
 }
 
+// Conformance: console: functions edited with highlighting; the failed line is marked
 #[tokio::test]
 async fn what_is_typed_into_the_editor_is_tried_and_saved_on_a_phone() {
     edit("editor-phone", Look { width: 375, dark: true, ..DESK }).await;
 }
 
+// Conformance: console: functions edited with highlighting; the failed line is marked
 #[tokio::test]
 async fn a_version_is_only_read() {
     let network = Network::start().await;
@@ -104,6 +107,7 @@ async fn a_version_is_only_read() {
     browser.look("console-version").await;
 }
 
+// Conformance: console: functions edited with highlighting; the failed line is marked
 #[tokio::test]
 async fn functions_are_edited_as_text_if_the_editor_does_not_load() {
     let network = Network::start().await;
@@ -124,6 +128,7 @@ async fn functions_are_edited_as_text_if_the_editor_does_not_load() {
     assert_eq!(live.decoder, MENDED);
 }
 
+// Conformance: console: functions edited with highlighting; the failed line is marked
 #[tokio::test]
 async fn only_pages_with_an_editor_load_much_script() {
     let network = Network::start().await;

@@ -11,6 +11,7 @@ use crate::harness::Network;
 const PATH: &str = "/console/applications/alice-app/functions";
 const MENDED: &str = "function Decoder(bytes) { return { celsius: bytes[0], note: \"a\\tb\" }; }\n// <textarea>\n";
 
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
 #[tokio::test]
 async fn functions_are_tried_on_the_last_messages_and_then_saved() {
     let network = Network::start().await;
@@ -41,6 +42,7 @@ async fn functions_are_tried_on_the_last_messages_and_then_saved() {
     assert_eq!((live.functions.unwrap().decoder.as_str(), live.note.as_str()), (MENDED, "mended"));
 }
 
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
 #[tokio::test]
 async fn functions_that_cannot_be_loaded_are_refused_and_stay_in_the_form() {
     let network = Network::start().await;
@@ -52,6 +54,7 @@ async fn functions_that_cannot_be_loaded_are_refused_and_stay_in_the_form() {
     assert_eq!(page.typed("decoder"), "function Decoder( {");
 }
 
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
 #[tokio::test]
 async fn nothing_is_lost_when_somebody_else_saves_in_between() {
     let network = Network::start().await;
@@ -77,6 +80,7 @@ async fn what_somebody_else_made_live_is_not_said_to_be_abandoned() {
     assert!(!page.html.contains("abandoned"), "{}", page.html);
 }
 
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
 #[tokio::test]
 async fn an_older_version_is_compared_and_restored() {
     let network = Network::start().await;

@@ -17,6 +17,7 @@ use crate::{
     messages::decode_again::decode,
 };
 
+// Conformance: console: devices, messages, downlinks
 #[tokio::test]
 async fn a_failed_message_is_shown_with_the_line_that_failed() {
     let network = Network::start().await;
@@ -52,6 +53,7 @@ async fn a_failed_message_is_shown_with_the_line_that_failed() {
     assert_eq!(json.header("content-type"), "application/json");
 }
 
+// Conformance: serve console, and the console of serve
 #[tokio::test]
 async fn what_nobody_sees_in_texts_of_functions_and_devices_is_escaped() {
     let network = Network::start().await;
@@ -97,6 +99,7 @@ async fn a_correction_is_told_apart_from_what_it_corrects() {
     assert!(page.html.contains(&format!("{original}</a>, as correction 1 of it")), "{}", page.html);
 }
 
+// Conformance: console: devices, messages, downlinks
 #[tokio::test]
 async fn filters_select_messages_and_pages_continue_them() {
     let network = Network::start().await;
@@ -122,6 +125,7 @@ async fn filters_select_messages_and_pages_continue_them() {
     );
 }
 
+// Conformance: console: devices, messages, downlinks
 #[tokio::test]
 async fn a_message_is_sent_again_with_a_button_by_those_who_may() {
     let network = Network::start().await;
@@ -172,6 +176,7 @@ async fn the_live_functions_run_again_on_a_message_and_change_nothing() {
     assert_eq!(newest(&alice).await, id);
 }
 
+// Conformance: A dry run of a stored uplink gets its time, random numbers and bytes
 #[tokio::test]
 async fn functions_run_again_with_the_time_and_the_random_numbers_of_the_message() {
     let network = Network::start().await;
@@ -227,6 +232,7 @@ async fn a_message_becomes_a_test_of_its_decoder() {
     assert!(tested.status.success(), "{}: {tested:?}", file.html);
 }
 
+// Conformance: serve console, and the console of serve
 #[tokio::test]
 async fn markup_in_names_and_fields_stays_text() {
     let network = Network::start().await;

@@ -173,6 +173,7 @@ pub(super) async fn start(status: Option<Fake>) -> (Network, [Visitor; 3]) {
     (network, visitors)
 }
 
+// Conformance: console: the page of operators
 #[tokio::test]
 async fn operators_see_the_page_and_others_do_not_learn_of_it() {
     let (_network, [alice, bobby, nobody]) = start(Some(Fake::named("everything"))).await;
@@ -189,6 +190,7 @@ async fn operators_see_the_page_and_others_do_not_learn_of_it() {
     assert!(page.path.starts_with("/users/login"), "{}", page.path);
 }
 
+// Conformance: console: the page of operators
 #[tokio::test]
 async fn the_page_changes_nothing() {
     let (_network, [alice, ..]) = start(Some(Fake::named("everything"))).await;
@@ -196,6 +198,7 @@ async fn the_page_changes_nothing() {
     assert!(!alice.get(PATH).await.html.contains("<form method=\"post\" action=\"/console/operator"));
 }
 
+// Conformance: console: the page of operators
 #[tokio::test]
 async fn an_operator_sees_only_the_checks_while_the_account_service_cannot_confirm_it() {
     let (network, [alice, bobby, _]) = start(Some(Fake::named("everything"))).await;
@@ -209,6 +212,7 @@ async fn an_operator_sees_only_the_checks_while_the_account_service_cannot_confi
     assert_eq!(bobby.get(PATH).await.status, 404);
 }
 
+// Conformance: console: the page of operators
 #[tokio::test]
 async fn names_and_events_are_never_markup() {
     let line = r#"{"timestamp":"2026-11-27T10:00:00Z","event":"<b>","actor":"<b>\u001b","object":"\u202e<b>"}"#;
@@ -229,6 +233,7 @@ async fn names_and_events_are_never_markup() {
     assert!(!owners.contains(['\u{1b}', '\u{202e}']) && owners.contains(r"\u202e"), "{owners}");
 }
 
+// Conformance: console: the page of operators
 #[tokio::test]
 async fn functions_that_fail_or_are_slow_are_listed_and_only_own_applications_are_links() {
     let (_network, [alice, ..]) = start(Some(Fake::named("everything"))).await;
@@ -245,6 +250,7 @@ async fn functions_that_fail_or_are_slow_are_listed_and_only_own_applications_ar
     assert!(!functions.contains("not in these lists"), "{functions}");
 }
 
+// Conformance: console: the page of operators
 #[tokio::test]
 async fn lists_that_lack_applications_do_not_speak_of_all() {
     let ranking = FunctionRanking { uplinks_left_out: 4321, ..FunctionRanking::default() };
@@ -258,6 +264,7 @@ async fn lists_that_lack_applications_do_not_speak_of_all() {
     assert!(!functions.contains("None of them"), "{functions}");
 }
 
+// Conformance: console: the page of operators
 #[tokio::test]
 async fn an_audit_log_that_cannot_be_read_is_named_and_the_rest_stays() {
     let audit = AuditTail::Unreadable("cannot read `/var/lib/audit.log`: permission denied".to_owned());
@@ -271,6 +278,7 @@ async fn an_audit_log_that_cannot_be_read_is_named_and_the_rest_stays() {
     assert!(page.html.contains("<td>user carol</td>"), "{}", page.html);
 }
 
+// Conformance: console: the page of operators
 #[tokio::test]
 async fn a_console_alone_says_where_to_look() {
     let (_network, [alice, ..]) = start(None).await;
@@ -278,6 +286,7 @@ async fn a_console_alone_says_where_to_look() {
     assert!(page.status == 200 && page.html.contains("airlock account usage"), "{}: {}", page.status, page.html);
 }
 
+// Conformance: console: the page of operators
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_shows_itself_to_its_operators() {
     let line = r#"{"timestamp":"2026-11-27T10:00:00Z","event":"key added","actor":"user carol","object":"carol-app"}"#;

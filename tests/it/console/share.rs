@@ -60,6 +60,7 @@ async fn abandoned(alice: &Owner) {
     }
 }
 
+// Conformance: console: functions for a share of the devices, promoted, abandoned
 #[tokio::test]
 async fn a_share_of_the_devices_gets_functions_that_are_then_promoted() {
     let network = Network::start().await;
@@ -98,6 +99,7 @@ async fn a_share_of_the_devices_gets_functions_that_are_then_promoted() {
     assert_eq!(alice.handler.get_version(&alice.app_id, 0).await.unwrap().number, 2);
 }
 
+// Conformance: console: functions for a share of the devices, promoted, abandoned
 #[tokio::test]
 async fn functions_that_are_abandoned_by_themselves_say_why() {
     let network = Network::start().await;
@@ -126,6 +128,7 @@ async fn functions_that_are_abandoned_by_themselves_say_why() {
     assert!(event.html.contains("up/errors"), "{}", event.html);
 }
 
+// Conformance: console: functions for a share of the devices, promoted, abandoned
 #[tokio::test]
 async fn a_share_that_is_not_valid_is_refused_and_what_was_typed_stays() {
     let network = Network::start().await;
@@ -145,6 +148,7 @@ async fn a_share_that_is_not_valid_is_refused_and_what_was_typed_stays() {
     assert_eq!(alice.handler.get_candidate(&alice.app_id).await.unwrap().trial.unwrap().share_percent, 5.0);
 }
 
+// Conformance: console: functions for a share of the devices, promoted, abandoned
 #[tokio::test]
 async fn nobody_promotes_another_version_than_the_one_they_see() {
     let network = Network::start().await;

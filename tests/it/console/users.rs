@@ -25,6 +25,7 @@ async fn register(network: &Network, name: &str, email: &str) {
     account.register_user(&NewUser { username, email, password: Secret::new(PASSWORD) }).await.unwrap();
 }
 
+// Conformance: console: users, for operators
 #[tokio::test(flavor = "multi_thread")]
 async fn operators_see_users_and_others_do_not_learn_of_the_pages() {
     let network = operated("").await;
@@ -52,6 +53,7 @@ async fn operators_see_users_and_others_do_not_learn_of_the_pages() {
     network.stack.stop().await;
 }
 
+// Conformance: console: users, for operators
 #[tokio::test(flavor = "multi_thread")]
 async fn users_are_searched_and_their_addresses_are_no_markup() {
     let network = operated("").await;
@@ -72,6 +74,7 @@ async fn users_are_searched_and_their_addresses_are_no_markup() {
     network.stack.stop().await;
 }
 
+// Conformance: console: users, for operators
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_is_shown_with_what_they_have_and_use() {
     let network = operated("").await;
@@ -96,6 +99,7 @@ async fn a_user_is_shown_with_what_they_have_and_use() {
     network.stack.stop().await;
 }
 
+// Conformance: console: users, for operators
 #[tokio::test]
 async fn a_console_says_when_the_account_service_shows_it_no_users() {
     let (network, [alice, ..]) = start(None).await;

@@ -17,6 +17,7 @@ async fn start() -> (Network, Owner, Visitor, Receiver) {
     (network, alice, visitor, Receiver::start().await)
 }
 
+// Conformance: console: webhooks created, tested, resent, deleted
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_is_created_and_tested_and_deleted() {
     let (network, alice, visitor, mut receiver) = start().await;
@@ -49,6 +50,7 @@ async fn a_webhook_is_created_and_tested_and_deleted() {
     network.stack.stop().await;
 }
 
+// Conformance: console: webhooks created, tested, resent, deleted
 #[tokio::test]
 async fn a_form_begins_with_what_a_receiver_needs() {
     let (_network, _alice, visitor, _receiver) = start().await;
@@ -65,6 +67,7 @@ async fn a_form_begins_with_what_a_receiver_needs() {
     assert_eq!(page.value("url"), "");
 }
 
+// Conformance: console: webhooks created, tested, resent, deleted
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_webhook_did_not_take_is_shown_and_sent_again() {
     let (network, alice, visitor, mut receiver) = start().await;
@@ -100,6 +103,7 @@ async fn what_a_webhook_did_not_take_is_shown_and_sent_again() {
     network.stack.stop().await;
 }
 
+// Conformance: console: webhooks created, tested, resent, deleted
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_says_which_webhooks_did_not_take_it() {
     let (network, alice, visitor, mut receiver) = start().await;
@@ -123,6 +127,7 @@ async fn a_message_says_which_webhooks_did_not_take_it() {
     network.stack.stop().await;
 }
 
+// Conformance: console: webhooks created, tested, resent, deleted
 #[tokio::test]
 async fn a_webhook_that_cannot_be_set_is_refused_and_what_was_typed_stays() {
     let (_network, _alice, visitor, receiver) = start().await;
@@ -149,6 +154,7 @@ async fn a_webhook_that_cannot_be_set_is_refused_and_what_was_typed_stays() {
     assert_eq!(visitor.post(&format!("{PATH}/nobody/test"), &[]).await.status, 404);
 }
 
+// Conformance: console: webhooks created, tested, resent, deleted
 #[tokio::test]
 async fn a_refused_form_comes_back_without_its_secrets() {
     let (_network, _alice, visitor, _receiver) = start().await;

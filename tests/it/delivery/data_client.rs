@@ -77,6 +77,7 @@ async fn run(mut command: Command) -> Output {
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
+// Conformance: The data client for JavaScript: listeners, downlinks, events of the connection
 #[tokio::test(flavor = "multi_thread")]
 async fn the_javascript_client_passes_its_tests() {
     let Some((node, package)) = package() else { return };
@@ -97,6 +98,7 @@ async fn the_javascript_client_passes_its_tests() {
     network.stack.stop().await;
 }
 
+// Conformance: The data client for JavaScript: listeners, downlinks, events of the connection
 #[tokio::test(flavor = "multi_thread")]
 async fn the_types_of_the_javascript_client_fit() {
     let Some((node, package)) = package() else { return };
@@ -129,6 +131,7 @@ impl Drop for WebServer {
     }
 }
 
+// Conformance: The data client for JavaScript in a browser, over WebSocket
 #[tokio::test(flavor = "multi_thread")]
 async fn the_javascript_client_works_in_a_browser() {
     let Some((node, package)) = package() else { return };

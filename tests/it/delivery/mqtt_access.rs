@@ -45,6 +45,7 @@ async fn key(network: &Network, owner: &Owner, right: ApplicationRight) -> Strin
     account.add_access_key(&owner.token, &owner.app_id, &new).await.unwrap().key.unwrap().expose().to_owned()
 }
 
+// Conformance: Wrong, empty, missing, expired and foreign credentials
 #[tokio::test(flavor = "multi_thread")]
 async fn every_credential_gets_the_code_that_says_why() {
     let (network, clock) = Network::with_clock(|_| ()).await;
@@ -68,6 +69,7 @@ async fn every_credential_gets_the_code_that_says_why() {
     network.stack.stop().await;
 }
 
+// Conformance: A deleted application, a revoked or changed right
 #[tokio::test(flavor = "multi_thread")]
 async fn the_clients_of_a_deleted_application_are_disconnected() {
     let network = Network::with(|settings| settings.broker.check_interval_ms = 100).await;
@@ -87,6 +89,7 @@ async fn the_clients_of_a_deleted_application_are_disconnected() {
     network.stack.stop().await;
 }
 
+// Conformance: A restored application: its clients may connect again
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_application_is_refused_until_it_is_restored() {
     let network = Network::with(|settings| settings.broker.check_interval_ms = 100).await;

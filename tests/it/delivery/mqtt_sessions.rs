@@ -66,6 +66,7 @@ async fn follow(owner: &mut Owner, dir: &Path, process: &ServerProcess) {
     owner.handler = HandlerClient::connect(&announcement, owner.token.clone()).unwrap();
 }
 
+// Conformance: Persistent sessions keep messages while the client is away
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_server_delivers_what_it_accepted() {
     let dir = tempfile::tempdir().unwrap();

@@ -41,6 +41,7 @@ async fn bytes(receiver: &mut Receiver, count: usize) -> Vec<Value> {
     bytes
 }
 
+// Conformance: A webhook gets the body of MQTT, with path, headers and signature
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_arrives_with_its_path_headers_and_signature() {
     let (network, mut receiver) = (start(|_| ()).await, Receiver::start().await);
@@ -96,6 +97,7 @@ fn signature(text: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+// Conformance: Retries in order; dead letters are listed and sent again
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_are_repeated_in_order_and_refusals_can_be_sent_again() {
     let (network, mut receiver) = (start(|_| ()).await, Receiver::start().await);
@@ -137,6 +139,7 @@ async fn failures_are_repeated_in_order_and_refusals_can_be_sent_again() {
     network.stack.stop().await;
 }
 
+// Conformance: A receiver that never answers holds up nobody else
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_never_answers_holds_up_nobody_else() {
     let (network, mut frozen) = (start(|_| ()).await, Receiver::start().await);
@@ -160,6 +163,7 @@ async fn a_receiver_that_never_answers_holds_up_nobody_else() {
     network.stack.stop().await;
 }
 
+// Conformance: Queues are bounded: the oldest are dropped, and the receiver is told
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_queue_drops_the_oldest_and_the_receiver_is_told() {
     let (network, mut receiver) = (start(|settings| settings.queue_messages_max = 3).await, Receiver::start().await);
@@ -185,6 +189,7 @@ async fn a_full_queue_drops_the_oldest_and_the_receiver_is_told() {
     network.stack.stop().await;
 }
 
+// Conformance: Private addresses are refused, also behind a name
 #[tokio::test(flavor = "multi_thread")]
 async fn private_addresses_are_refused_also_behind_a_name() {
     let (network, receiver) = (Network::start().await, Receiver::start().await);

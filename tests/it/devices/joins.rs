@@ -34,6 +34,7 @@ pub(crate) async fn get(owner: &Owner, dev_id: &str) -> api::lorawan::Device {
     lorawan
 }
 
+// Conformance: ActivationChallenge, Activate, and their responses
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_joins_and_events_are_published() {
     let network = network().await;
@@ -64,6 +65,7 @@ async fn a_device_joins_and_events_are_published() {
     network.stack.stop().await;
 }
 
+// Conformance: Only trusted network brokers can forward joins
 #[tokio::test(flavor = "multi_thread")]
 async fn only_trusted_network_brokers_may_activate_devices() {
     let network = network().await;
@@ -90,6 +92,7 @@ async fn only_trusted_network_brokers_may_activate_devices() {
     network.stack.stop().await;
 }
 
+// Conformance: Error messages of v2, and the events `activations`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_join_names_the_reason_and_changes_nothing() {
     let network = network().await;

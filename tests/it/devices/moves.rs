@@ -113,11 +113,13 @@ async fn refusals(network: &Network, trial: &Owner, live: &Owner) {
     assert_eq!((status, moved), (200, json!({"app_id": trial.app_id, "dev_id": "dev-9"})));
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_moves_to_another_application_on_the_embedded_store() {
     story(Network::start().await).await;
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_moves_to_another_application_on_redis() {
     let Some(redis) = RedisProcess::start() else { return };

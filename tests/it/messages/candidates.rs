@@ -56,6 +56,7 @@ async fn simulate_all(owner: &Owner, listener: &mut MqttClient) -> Vec<String> {
     tried
 }
 
+// Conformance: A share of the devices tries functions, and keeps them, until they are promoted
 #[tokio::test(flavor = "multi_thread")]
 async fn a_share_of_the_devices_tries_functions_until_they_are_live_for_all() {
     promoted(Network::start().await).await;
@@ -156,6 +157,7 @@ async fn refused(network: &Network, owner: &Owner, new: Value) {
     assert_eq!(call(network, owner, "GET", "/candidate", Value::Null).await.0, 200);
 }
 
+// Conformance: A share of the devices tries functions, and keeps them, until they are promoted
 #[tokio::test(flavor = "multi_thread")]
 async fn functions_that_fail_more_are_abandoned_by_themselves_on_two_handlers() {
     let Some(redis) = RedisProcess::start() else { return };
@@ -200,6 +202,7 @@ async fn functions_that_fail_more_are_abandoned_by_themselves_on_two_handlers() 
     network.stack.stop().await;
 }
 
+// Conformance: A share of the devices tries functions, and keeps them, until they are promoted
 #[tokio::test(flavor = "multi_thread")]
 async fn grpc_has_the_same_candidates() {
     let network = Network::start().await;

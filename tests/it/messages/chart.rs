@@ -46,6 +46,7 @@ fn points(chart: &Value) -> Vec<(String, f64, f64, f64, u64)> {
     points.collect()
 }
 
+// Conformance: console: charts of numeric fields, as pictures, tables and CSV
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chart_has_the_least_the_mean_and_the_greatest_value() {
     let network = Network::start().await;
@@ -65,6 +66,7 @@ async fn a_chart_has_the_least_the_mean_and_the_greatest_value() {
     network.stack.stop().await;
 }
 
+// Conformance: console: charts of numeric fields, as pictures, tables and CSV
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chart_has_what_uplinks_were_corrected_to() {
     let network = Network::start().await;

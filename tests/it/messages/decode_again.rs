@@ -84,6 +84,7 @@ async fn records(network: &Network, owner: &Owner) -> Vec<Value> {
     page["records"].as_array().unwrap().iter().rev().cloned().collect()
 }
 
+// Conformance: Stored uplinks are decoded again with other functions
 #[tokio::test(flavor = "multi_thread")]
 async fn other_functions_show_what_they_would_change_and_change_nothing() {
     let network = Network::start().await;
@@ -111,6 +112,7 @@ async fn other_functions_show_what_they_would_change_and_change_nothing() {
     network.stack.stop().await;
 }
 
+// Conformance: Stored uplinks are decoded again with other functions
 #[tokio::test(flavor = "multi_thread")]
 async fn corrections_are_kept_beside_originals_and_published_once() {
     let network = Network::start().await;
@@ -159,6 +161,7 @@ async fn corrections_that_nobody_wants_are_kept_and_counted_apart() {
     network.stack.stop().await;
 }
 
+// Conformance: Stored uplinks are decoded again with other functions
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_functions_give_the_same_to_the_last_unit_of_fuel() {
     let network = Network::start().await;
@@ -193,6 +196,7 @@ async fn restart(network: Network, owner: Owner, fuel: u64) -> (Network, Owner) 
     (network, Owner { handler, ..owner })
 }
 
+// Conformance: Stored uplinks are decoded again with other functions
 #[tokio::test(flavor = "multi_thread")]
 async fn uplinks_run_again_within_the_limits_that_they_had() {
     let network = Network::with(|settings| set_fuel(settings, 200_000)).await;
@@ -244,6 +248,7 @@ async fn limits_are_shown(network: &Network, owner: &Owner) {
     }
 }
 
+// Conformance: Stored uplinks are decoded again with other functions
 #[tokio::test(flavor = "multi_thread")]
 async fn it_goes_on_after_an_uplink_and_stays_within_what_is_asked_for() {
     let network = Network::start().await;
@@ -275,6 +280,7 @@ async fn it_goes_on_after_an_uplink_and_stays_within_what_is_asked_for() {
     network.stack.stop().await;
 }
 
+// Conformance: Stored uplinks are decoded again with other functions
 #[tokio::test(flavor = "multi_thread")]
 async fn each_thing_that_decoding_again_does_takes_its_right() {
     let network = Network::start().await;

@@ -22,6 +22,7 @@ async fn set_encoder(owner: &Owner) {
     owner.handler.set_application(application).await.unwrap();
 }
 
+// Conformance: Downlinks over REST and gRPC, which v2 did not have
 #[tokio::test(flavor = "multi_thread")]
 async fn a_queue_is_filled_listed_and_cleared_over_rest() {
     let network = Network::start().await;
@@ -46,6 +47,7 @@ async fn a_queue_is_filled_listed_and_cleared_over_rest() {
     network.stack.stop().await;
 }
 
+// Conformance: The events `down/scheduled` and `down/sent` as `events/downlink/…`
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_has_the_name_of_the_specification_for_who_asks_for_it() {
     let network = Network::start().await;
@@ -70,6 +72,7 @@ async fn an_event_has_the_name_of_the_specification_for_who_asks_for_it() {
     network.stack.stop().await;
 }
 
+// Conformance: Downlinks over REST and gRPC, which v2 did not have
 #[tokio::test(flavor = "multi_thread")]
 async fn rest_says_at_once_why_a_downlink_is_refused() {
     let network = Network::start().await;
@@ -128,6 +131,7 @@ async fn what_an_encoder_returns_is_checked_at_once() {
     network.stack.stop().await;
 }
 
+// Conformance: Downlinks over REST and gRPC, which v2 did not have
 #[tokio::test(flavor = "multi_thread")]
 async fn grpc_has_the_same_queue() {
     let network = Network::start().await;

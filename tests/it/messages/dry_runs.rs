@@ -27,6 +27,8 @@ fn take_cost(response: &mut Value) -> bool {
     cost.iter().all(|number| number.as_ref().and_then(Value::as_str).is_some_and(|text| text.parse::<u64>().is_ok()))
 }
 
+// Conformance: Dry runs of downlinks; device addresses are assigned
+// Conformance: DryUplink, DryDownlink, SimulateUplink over gRPC and HTTP
 #[tokio::test(flavor = "multi_thread")]
 async fn dry_runs_over_http_store_nothing() {
     let network = Network::start().await;
@@ -54,6 +56,7 @@ async fn dry_runs_over_http_store_nothing() {
     network.stack.stop().await;
 }
 
+// Conformance: DryUplink, DryDownlink, SimulateUplink over gRPC and HTTP
 #[tokio::test(flavor = "multi_thread")]
 async fn a_simulated_uplink_returns_what_was_published() {
     let network = Network::start().await;
@@ -89,6 +92,7 @@ async fn a_simulated_uplink_returns_what_was_published() {
     network.stack.stop().await;
 }
 
+// Conformance: A dry run of a stored uplink gets its time, random numbers and bytes
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stored_uplink_runs_again_with_its_time_and_its_random_numbers() {
     let network = Network::start().await;
@@ -120,6 +124,7 @@ async fn a_stored_uplink_runs_again_with_its_time_and_its_random_numbers() {
     network.stack.stop().await;
 }
 
+// Conformance: A dry run of a stored uplink gets its time, random numbers and bytes
 #[tokio::test(flavor = "multi_thread")]
 async fn only_uplinks_run_again_and_for_those_who_may_read_them() {
     let network = Network::start().await;
@@ -179,6 +184,7 @@ async fn lone_surrogates_survive_dry_runs_in_both_directions() {
     network.stack.stop().await;
 }
 
+// Conformance: A failing dry run reports function, line, kind, logs and cost
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_dry_run_returns_logs_line_kind_and_cost() {
     let network = Network::start().await;
@@ -230,6 +236,7 @@ async fn a_failing_dry_run_returns_logs_line_kind_and_cost() {
     network.stack.stop().await;
 }
 
+// Conformance: DryUplink, DryDownlink, SimulateUplink over gRPC and HTTP
 #[tokio::test(flavor = "multi_thread")]
 async fn dry_runs_check_credentials_and_input() {
     let network = Network::start().await;

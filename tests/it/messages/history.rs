@@ -50,6 +50,8 @@ async fn owner(network: &Network) -> Owner {
     owner
 }
 
+// Conformance: What was handled is kept with what came of it, and found by device, time
+// Conformance: DuckDB and pandas read its Parquet files
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_handled_is_found_with_all_that_came_of_it() {
     let network = Network::start().await;
@@ -189,6 +191,7 @@ fn documented_queries() -> impl Iterator<Item = &'static str> {
     queries.map(|query| query.split_once("\"\n").unwrap().0)
 }
 
+// Conformance: What was handled is kept with what came of it, and found by device, time
 #[tokio::test(flavor = "multi_thread")]
 async fn records_outlive_a_restart_and_go_with_their_device_and_application() {
     let network = Network::start().await;
@@ -259,6 +262,7 @@ async fn a_killed_deletion_of_a_device_leaves_nothing_and_spares_another_device_
     server.stop();
 }
 
+// Conformance: What was handled is kept with what came of it, and found by device, time
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_kept_when_it_is_switched_off() {
     let network = Network::with(|settings| settings.history.bytes_max = 0).await;

@@ -135,6 +135,7 @@ async fn refuses_fields_that_are_too_deep_or_too_long() {
 }
 
 /// SBX-045, SBX-047, SBX-075
+// Conformance: A dry run behaves like a live message
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_and_dry_runs_return_the_same_fields() {
     let network = Network::start().await;

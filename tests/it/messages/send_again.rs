@@ -80,6 +80,7 @@ async fn owner(network: &Network) -> Owner {
     owner
 }
 
+// Conformance: Stored messages are sent again, marked, with their own times and newest fields
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_are_sent_again_marked_with_their_own_times_and_their_newest_fields() {
     let network = Network::start().await;
@@ -107,6 +108,7 @@ async fn messages_are_sent_again_marked_with_their_own_times_and_their_newest_fi
     network.stack.stop().await;
 }
 
+// Conformance: Stored messages are sent again, marked, with their own times and newest fields
 #[tokio::test(flavor = "multi_thread")]
 async fn one_message_or_those_after_another_or_those_that_filters_select_are_sent() {
     let network = Network::start().await;
@@ -136,6 +138,7 @@ async fn one_message_or_those_after_another_or_those_that_filters_select_are_sen
     network.stack.stop().await;
 }
 
+// Conformance: Stored messages are sent again, marked, with their own times and newest fields
 #[tokio::test(flavor = "multi_thread")]
 async fn a_topic_reaches_those_who_name_it_and_nobody_with_wildcards() {
     let network = Network::start().await;
@@ -211,6 +214,7 @@ async fn uplinks_with_many_fields_have_room_for_each_of_them() {
     network.stack.stop().await;
 }
 
+// Conformance: Stored messages are sent again, marked, with their own times and newest fields
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_alone_gets_what_is_sent_to_it() {
     let network = Network::with(|settings| settings.output.delivery.allow_private_addresses = true).await;
@@ -259,6 +263,7 @@ async fn a_webhook_alone_gets_what_is_sent_to_it() {
     assert!(other.is_empty() && one.is_empty());
 }
 
+// Conformance: Stored messages are sent again, marked, with their own times and newest fields
 #[tokio::test(flavor = "multi_thread")]
 async fn sending_again_takes_the_rights_to_read_and_to_write_messages() {
     let network = Network::start().await;

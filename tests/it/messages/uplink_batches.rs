@@ -76,6 +76,7 @@ fn without_time(mut answer: Value) -> Value {
     answer
 }
 
+// Conformance: Many uplinks in one request
 #[tokio::test(flavor = "multi_thread")]
 async fn each_uplink_gets_what_it_gets_alone() {
     let (network, owner) = start().await;
@@ -103,6 +104,7 @@ async fn each_uplink_gets_what_it_gets_alone() {
     network.stack.stop().await;
 }
 
+// Conformance: Many uplinks in one request
 #[tokio::test(flavor = "multi_thread")]
 async fn uplinks_are_answered_published_and_kept_in_the_order_of_their_lines() {
     let (network, owner) = start().await;
@@ -131,6 +133,7 @@ async fn uplinks_are_answered_published_and_kept_in_the_order_of_their_lines() {
     network.stack.stop().await;
 }
 
+// Conformance: Many uplinks in one request
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bad_line_fails_alone_and_a_body_may_be_longer_than_others() {
     let (network, owner) = start().await;
@@ -151,6 +154,7 @@ async fn a_bad_line_fails_alone_and_a_body_may_be_longer_than_others() {
     network.stack.stop().await;
 }
 
+// Conformance: A batch needs its right throughout, counts for rate limits
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_needs_the_right_and_notices_when_it_is_withdrawn() {
     let (network, owner) = start().await;
@@ -178,6 +182,7 @@ async fn a_batch_needs_the_right_and_notices_when_it_is_withdrawn() {
     network.stack.stop().await;
 }
 
+// Conformance: A batch needs its right throughout, counts for rate limits
 #[tokio::test(flavor = "multi_thread")]
 async fn each_uplink_counts_for_the_rate_limits() {
     // The registration, three devices and the functions are five calls.
@@ -198,6 +203,7 @@ async fn each_uplink_counts_for_the_rate_limits() {
     }
 }
 
+// Conformance: A batch needs its right throughout, counts for rate limits
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_lines_count_too_and_a_limit_may_end_within_any_group() {
     let network = Network::with(|settings| settings.handler.rate_limits.client = RateLimit::new(5 + 100, 1));
@@ -213,6 +219,7 @@ async fn bad_lines_count_too_and_a_limit_may_end_within_any_group() {
     network.stack.stop().await;
 }
 
+// Conformance: A batch needs its right throughout, counts for rate limits
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_take_memory_of_their_owner() {
     // Enough for one of some 300 kB.
@@ -229,6 +236,7 @@ async fn batches_take_memory_of_their_owner() {
     network.stack.stop().await;
 }
 
+// Conformance: Many uplinks in one request
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_may_ask_first_whether_it_may_send() {
     let (network, owner) = start().await;
@@ -240,6 +248,7 @@ async fn a_client_may_ask_first_whether_it_may_send() {
     network.stack.stop().await;
 }
 
+// Conformance: Many uplinks in one request
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_that_takes_long_is_published_before_the_next() {
     let (network, owner) = start().await;
@@ -275,6 +284,7 @@ async fn a_slow_sender_gets_an_answer_to_each_line() {
     network.stack.stop().await;
 }
 
+// Conformance: A batch needs its right throughout, counts for rate limits
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_accepted_stays_when_the_connection_is_cut() {
     let (network, owner) = start().await;
@@ -292,6 +302,7 @@ async fn what_was_accepted_stays_when_the_connection_is_cut() {
     network.stack.stop().await;
 }
 
+// Conformance: A batch needs its right throughout, counts for rate limits
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_does_not_read_is_given_up() {
     let (network, owner) = started(Network::with(|settings| settings.serve.unread_timeout_ms = 1000).await).await;
@@ -305,6 +316,7 @@ async fn a_client_that_does_not_read_is_given_up() {
     network.stack.stop().await;
 }
 
+// Conformance: A batch needs its right throughout, counts for rate limits
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_says_where_to_go_on_when_the_handler_stops() {
     let (network, owner) = start().await;
@@ -320,6 +332,7 @@ async fn a_batch_says_where_to_go_on_when_the_handler_stops() {
     stopping.await.unwrap();
 }
 
+// Conformance: A batch needs its right throughout, counts for rate limits
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_leaves_no_gap_between_what_was_answered_and_where_to_go_on() {
     let (network, owner) = start().await;

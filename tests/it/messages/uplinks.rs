@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::harness::{MESSAGE_TIMEOUT, Network, next};
 
+// Conformance: The handler registers applications, stores functions and devices
 #[tokio::test(flavor = "multi_thread")]
 async fn an_uplink_has_the_format_of_v2() {
     let network = Network::start().await;
@@ -103,6 +104,7 @@ async fn publishes_the_normalized_payload_beside_the_fields() {
     network.stack.stop().await;
 }
 
+// Conformance: `custom`, `cayennelpp`, and unknown formats
 #[tokio::test(flavor = "multi_thread")]
 async fn cayenne_lpp_needs_no_function() {
     let network = Network::start().await;
@@ -165,6 +167,7 @@ async fn an_application_can_have_its_own_limits() {
     network.stack.stop().await;
 }
 
+// Conformance: `custom`, `cayennelpp`, and unknown formats
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_format_is_stored_and_converts_nothing() {
     let network = Network::start().await;

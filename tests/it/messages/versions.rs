@@ -17,6 +17,7 @@ async fn call(network: &Network, owner: &Owner, method: &str, path: &str, body: 
     owner.ask(&network.handler_http(), method, &format!("/versions{path}"), body).await
 }
 
+// Conformance: Every change of functions is a version
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_of_v2_is_a_version_that_can_be_compared_and_restored_over_rest() {
     rest(Network::start().await).await;
@@ -97,6 +98,7 @@ async fn errors(network: &Network, owner: &Owner) {
     assert_eq!(call(network, owner, "GET", "", Value::Null).await.1["versions"].as_array().unwrap().len(), 4);
 }
 
+// Conformance: Events name the version of the functions that ran
 #[tokio::test(flavor = "multi_thread")]
 async fn events_name_the_version_that_ran_and_messages_do_if_they_are_asked_to() {
     for asked in [false, true] {
@@ -135,6 +137,7 @@ async fn events_name_the_version_that_ran_and_messages_do_if_they_are_asked_to()
     }
 }
 
+// Conformance: Every change of functions is a version
 #[tokio::test(flavor = "multi_thread")]
 async fn grpc_has_the_same_versions_and_they_go_with_their_application() {
     let network = Network::with(|settings| settings.handler.version_bounds.count_max = 2).await;

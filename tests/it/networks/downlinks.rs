@@ -27,6 +27,7 @@ async fn wait_for_queued(api: &ChirpStackApi, ports: &[u32]) -> Vec<String> {
     found.unwrap_or_else(|_| panic!("ChirpStack has {:?} and not {ports:?}", queued(api)))
 }
 
+// Conformance: Transmitting downlinks, and acknowledgements
 #[tokio::test(flavor = "multi_thread")]
 async fn downlinks_leave_through_chirpstack_and_its_reports_become_events() {
     let Some((mut chirpstack, mut server, _dir)) = start(CHIRPSTACK_APPLICATION, "register = true").await else {
@@ -101,6 +102,7 @@ async fn no_downlink_reaches_a_device_of_another_application() {
     server.process.stop();
 }
 
+// Conformance: Transmitting downlinks, and acknowledgements
 #[tokio::test(flavor = "multi_thread")]
 async fn a_downlink_waits_for_chirpstack_also_over_a_kill() {
     let Some((mut chirpstack, dir)) = ChirpStack::start().await.zip(tempfile::tempdir().ok()) else { return };

@@ -122,6 +122,7 @@ async fn a_device_of_the_things_stack_looks_like_one_of_v2() {
     server.process.stop();
 }
 
+// Conformance: Transmitting downlinks, and acknowledgements
 #[tokio::test(flavor = "multi_thread")]
 async fn downlinks_leave_through_the_things_stack_and_its_reports_become_events() {
     let Some((mut things_stack, mut server, _dir)) = start().await else { return };

@@ -29,6 +29,7 @@ const LAYOUTS: [(&str, u32); 5] = [("own", 5), ("repository", 2), ("profile", 2)
 const AWKWARD_LAYOUTS: [(&str, u32); 5] =
     [("own", 1), ("repository", 1), ("profile", 3), ("package", 3), ("milesight", 1)];
 
+// Conformance: playground
 #[test]
 fn examples_of_the_page_pass_in_every_layout() {
     if !has_node() {
@@ -74,12 +75,14 @@ async fn save_in(name: &'static str, look: Look) {
     assert!(ci.as_str().unwrap().contains("paths: ."), "{ci}");
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn examples_are_saved_in_a_layout_that_is_chosen() {
     save_in("playground-examples-desk", Look { width: 1280, ..DESK }).await;
     save_in("playground-examples-phone", Look { width: 375, dark: true, ..DESK }).await;
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn payloads_beyond_the_limit_of_examples_are_counted() {
     let Some((_playground, browser, _dir)) = open("playground-examples-many", DESK).await else { return };

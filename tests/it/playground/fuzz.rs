@@ -22,6 +22,7 @@ const FAULTY: &str = "function decodeUplink(input) {\n  var b = input.bytes;\n  
                       function decodeDownlink(input) { return { data: { level: input.bytes[0] } }; }\n\
                       function encodeDownlink(input) { return { fPort: 2, bytes: [input.data.level >> 1] }; }\n";
 
+// Conformance: playground
 #[test]
 fn the_page_finds_what_functions_fuzz_finds() {
     if !has_node() {
@@ -80,12 +81,14 @@ async fn fuzz_in(name: &'static str, look: Look) {
     assert_eq!(ask(&browser, shown).await, 0, "they are failures of another source");
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn payloads_that_fail_are_found_and_added() {
     fuzz_in("playground-fuzz-desk", Look { width: 1280, ..DESK }).await;
     fuzz_in("playground-fuzz-phone", Look { width: 375, dark: true, ..DESK }).await;
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn a_decoder_that_does_not_end_is_stopped_or_ends_early() {
     let Some((_playground, browser, _dir)) = open("playground-fuzz-stopped", DESK).await else { return };

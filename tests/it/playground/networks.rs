@@ -100,6 +100,7 @@ fn ported(engine: &Arc<Engine>, codec: &Codec, target: Target) -> Value {
     })
 }
 
+// Conformance: playground
 #[test]
 fn the_page_judges_and_ports_codecs_as_the_program_does() {
     if !has_node() {
@@ -125,6 +126,7 @@ fn the_page_judges_and_ports_codecs_as_the_program_does() {
     assert!(page.iter().filter(compared).count() > 20, "few codecs ran by the rules of a network");
 }
 
+// Conformance: playground
 #[test]
 fn a_source_of_any_kind_gets_a_verdict() {
     if !has_node() {
@@ -179,12 +181,14 @@ async fn look_at_networks(name: &'static str, look: Look) {
     assert_eq!(browser.value("#text").await, format!("var total;\n{UNDECLARED}"));
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn networks_are_tabs_with_reasons_and_the_codec_is_ported() {
     look_at_networks("playground-networks-desk", Look { width: 1280, ..DESK }).await;
     look_at_networks("playground-networks-phone", Look { width: 375, dark: true, ..DESK }).await;
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn networks_are_chosen_by_keyboard() {
     let Some((_playground, browser, _dir)) = open("playground-networks-keys", DESK).await else { return };
@@ -207,6 +211,7 @@ const CLOSED: &str = "const [done] = arguments; const before = location.hash; le
      document.querySelector('#networks-details summary').click(); \
      const look = () => (location.hash === before ? setTimeout(look, 20) : done(asked)); look();";
 
+// Conformance: playground
 #[tokio::test]
 async fn nothing_is_judged_once_networks_are_closed() {
     let Some((_playground, browser, _dir)) = open("playground-networks-closed", DESK).await else { return };
@@ -215,6 +220,7 @@ async fn nothing_is_judged_once_networks_are_closed() {
     assert_eq!(browser.client.execute_async(CLOSED, vec![]).await.unwrap(), 0);
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn a_workbench_that_ends_leaves_no_older_verdict() {
     let Some((_playground, browser, _dir)) = open("playground-networks-away", DESK).await else { return };

@@ -105,6 +105,7 @@ async fn returns(browser: &Browser, script: &str, value: Value) {
     testing::soon(script, waits).await;
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn the_sandbox_gives_in_chromium_what_it_gives_in_the_server() {
     let Some((_playground, browser, _dir)) = open("vectors", DESK).await else { return };
@@ -121,6 +122,7 @@ async fn the_sandbox_gives_in_chromium_what_it_gives_in_the_server() {
     check_equal(&vectors, page.as_array().unwrap());
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn a_file_is_opened_with_its_examples_and_each_runs() {
     let Some((_playground, browser, _dir)) = open("opened", DESK).await else { return };
@@ -144,6 +146,7 @@ async fn a_file_is_opened_with_its_examples_and_each_runs() {
     returns(&browser, failed, json!([])).await;
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn a_source_that_cannot_be_loaded_shows_its_line_and_no_older_result() {
     let Some((_playground, browser, _dir)) = open("unloaded", DESK).await else { return };
@@ -159,6 +162,7 @@ async fn a_source_that_cannot_be_loaded_shows_its_line_and_no_older_result() {
     shows(&browser, "rows", "2 messages, 1 failed").await;
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn what_is_typed_runs_and_the_link_carries_it() {
     let Some((playground, browser, _dir)) = open("link", DESK).await else { return };
@@ -177,6 +181,7 @@ async fn what_is_typed_runs_and_the_link_carries_it() {
     assert!(link.as_str().starts_with(&playground.url));
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn bytes_and_fields_show_each_other() {
     let Some((_playground, browser, _dir)) = open("map", DESK).await else { return };
@@ -191,6 +196,7 @@ async fn bytes_and_fields_show_each_other() {
     assert_eq!(ask(&browser, "return document.querySelector('.bytes .unread').textContent;").await, "03");
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn the_gutter_has_the_fuel_of_each_line() {
     let Some((_playground, browser, _dir)) = open("fuel", DESK).await else { return };
@@ -222,6 +228,7 @@ async fn the_gutter_has_the_fuel_of_each_line() {
     returns(&browser, "return document.querySelectorAll('#costs li, .cm-cost').length;", json!(0)).await;
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn what_codecs_say_is_text() {
     let Some((_playground, browser, _dir)) = open("markup", DESK).await else { return };
@@ -234,6 +241,7 @@ async fn what_codecs_say_is_text() {
     assert_eq!(ask(&browser, "return document.querySelectorAll('main img, main script, #bold').length;").await, 0);
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn a_loop_ends_and_a_thousand_messages_stay_usable() {
     let Some((_playground, browser, _dir)) = open("many", DESK).await else { return };
@@ -250,6 +258,7 @@ async fn a_loop_ends_and_a_thousand_messages_stay_usable() {
     shows(&browser, "verdict", "Decoded").await;
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn a_large_codec_is_shown_and_its_line_is_marked() {
     let Some((_playground, browser, _dir)) = open("large", DESK).await else { return };
@@ -263,6 +272,7 @@ async fn a_large_codec_is_shown_and_its_line_is_marked() {
     returns(&browser, marked, json!(true)).await;
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn everything_is_reached_by_keyboard() {
     let Some((_playground, browser, _dir)) = open("keyboard", DESK).await else { return };
@@ -277,6 +287,7 @@ async fn everything_is_reached_by_keyboard() {
     }
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn tab_leaves_the_editor_unless_somebody_lets_it_indent() {
     let Some((_playground, browser, _dir)) = open("tab", DESK).await else { return };
@@ -304,6 +315,7 @@ const LATE: &str = "const [done] = arguments, area = document.createElement('tex
      area.value = 'one\\ntwo'; area.focus(); area.setSelectionRange(4, 4); \
      import(new URL('editor/code_editor.js', location)).then(({ CodeEditor }) => { new CodeEditor(area); done(document.activeElement.id); });";
 
+// Conformance: playground
 #[tokio::test]
 async fn whoever_types_while_the_editor_loads_goes_on_in_it() {
     let Some((_playground, browser, _dir)) = open("late", DESK).await else { return };
@@ -312,6 +324,7 @@ async fn whoever_types_while_the_editor_loads_goes_on_in_it() {
     assert_eq!(browser.value("#late").await, "one\n2two");
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn the_source_is_highlighted_and_searched_within_the_policy() {
     let Some((_playground, browser, _dir)) = open("highlighted", DESK).await else { return };
@@ -344,12 +357,14 @@ async fn look_at(name: &'static str, look: Look) {
     browser.look("playground-failed").await;
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn it_is_good_to_look_at_on_a_desk_and_on_a_phone() {
     look_at("playground-desk", Look { width: 1280, ..DESK }).await;
     look_at("playground-phone-dark", Look { width: 375, dark: true, ..DESK }).await;
 }
 
+// Conformance: playground
 #[tokio::test]
 async fn it_is_good_to_look_at_in_the_dark_and_on_a_light_phone() {
     look_at("playground-desk-dark", Look { width: 1280, dark: true, ..DESK }).await;

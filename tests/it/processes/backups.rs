@@ -31,6 +31,7 @@ fn users(data: &Path) -> String {
     printed(&type_command(data, &["account", "users", "list", "-q"]))
 }
 
+// Conformance: backup, restore
 #[test]
 fn a_backup_under_writes_is_of_one_moment_and_can_be_restored() {
     let dir = tempfile::tempdir().unwrap();
@@ -87,6 +88,7 @@ fn a_backup_under_writes_is_of_one_moment_and_can_be_restored() {
     process.stop();
 }
 
+// Conformance: backup, restore
 #[test]
 fn a_store_is_replaced_only_with_yes_and_used_only_when_that_is_accepted() {
     let dir = tempfile::tempdir().unwrap();
@@ -121,6 +123,7 @@ fn a_backup_counts_as_older_even_if_nothing_was_changed_since() {
     assert!(error.contains("--accept-older-store"), "{error}");
 }
 
+// Conformance: backup, restore
 #[test]
 fn key_files_that_are_not_in_the_backup_are_named() {
     let dir = tempfile::tempdir().unwrap();
@@ -144,6 +147,7 @@ fn key_files_that_are_not_in_the_backup_are_named() {
     assert!(other.contains("account.key in") && other.contains("not the one of this backup"), "{other}");
 }
 
+// Conformance: backup, restore
 #[test]
 fn history_comes_back_as_a_whole_and_only_if_the_backup_has_it() {
     let dir = tempfile::tempdir().unwrap();

@@ -215,6 +215,7 @@ fn rounds(default: usize) -> usize {
     std::env::var("AIRLOCK_CRASH_ROUNDS").map_or(default, |rounds| rounds.parse().unwrap())
 }
 
+// Conformance: Uplinks, downlinks, sessions and webhooks while the server, Redis
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_accepted_survives_whatever_fails() {
     let Some(redis) = RedisProcess::start() else { return };

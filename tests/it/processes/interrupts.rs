@@ -64,6 +64,7 @@ async fn totals(network: &Network, arguments: &[&str]) -> Value {
     timeout(MESSAGE_TIMEOUT, done).await.expect("the handler ends what was interrupted")
 }
 
+// Conformance: Ctrl-C ends decoding and sending again with what was done so far
 #[tokio::test(flavor = "multi_thread")]
 async fn decoding_again_goes_on_where_it_was_interrupted() {
     let network = Network::start().await;
@@ -80,6 +81,7 @@ async fn decoding_again_goes_on_where_it_was_interrupted() {
     network.stack.stop().await;
 }
 
+// Conformance: Ctrl-C ends decoding and sending again with what was done so far
 #[tokio::test(flavor = "multi_thread")]
 async fn sending_again_goes_on_where_it_was_interrupted() {
     let network = Network::start().await;

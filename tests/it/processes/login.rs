@@ -71,6 +71,7 @@ impl CommandLine {
     }
 }
 
+// Conformance: user: login with a code or a password, logout, register
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_works_once_for_the_login_that_requested_it() {
     let line = CommandLine::start().await;
@@ -101,6 +102,7 @@ async fn refuses_a_code_for_an_earlier_login() {
     line.stack.stop().await;
 }
 
+// Conformance: user: login with a code or a password, logout, register
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_from_the_page_of_the_site_needs_no_command_before() {
     let page = "/users/authorize?client_id=ttnctl&redirect_uri=/oauth/callback/ttnctl&response_type=code";
@@ -122,6 +124,7 @@ async fn a_code_from_the_page_of_the_site_needs_no_command_before() {
     }
 }
 
+// Conformance: user: login with a code or a password, logout, register
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_can_be_entered_at_the_prompt() {
     let line = CommandLine::start().await;
@@ -138,6 +141,7 @@ async fn a_code_can_be_entered_at_the_prompt() {
 }
 
 /// The browser of the desktop is one that only notes the URL.
+// Conformance: user: login with a code or a password, logout, register
 #[tokio::test(flavor = "multi_thread")]
 async fn a_browser_on_this_machine_brings_the_code() {
     let line = CommandLine::start().await;

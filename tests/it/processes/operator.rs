@@ -84,6 +84,7 @@ async fn a_disabled_user_cannot_log_in() {
     stack.stop().await;
 }
 
+// Conformance: Clients are registered with the operator
 #[tokio::test(flavor = "multi_thread")]
 async fn registers_approves_rejects_and_deletes_a_client() {
     let server = Server::new();

@@ -12,6 +12,11 @@ const DECODER: &str = "function Decoder(bytes, port) {
 }
 ";
 
+// Conformance: The handler registers applications, stores functions and devices
+// Conformance: user: login with a code or a password, logout, register
+// Conformance: applications: add, list, info, select, config, register, unregister, delete
+// Conformance: applications pf, pf set
+// Conformance: devices: list, info, register, set, personalize, simulate, delete
 #[tokio::test(flavor = "multi_thread")]
 async fn the_quick_start_works() {
     let network = Network::start().await;

@@ -205,6 +205,7 @@ fn names_an_unknown_setting() {
     assert!(error.contains("handler.colour") && error.contains("airlock.toml"), "{error}");
 }
 
+// Conformance: Options of every command, config, version, selfupdate
 #[test]
 fn printed_settings_can_be_read_back() {
     let dir = tempfile::tempdir().unwrap();

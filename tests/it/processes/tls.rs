@@ -48,11 +48,14 @@ fn listeners(network: &Network, announced: &Announcement) -> [String; 3] {
     [discovery, announced.net_address.clone(), network.stack.mqtt_tls_address().unwrap().to_string()]
 }
 
+// Conformance: The MQTT client: messages, downlinks, TLS
+// Conformance: TLS for every client, with our own certificate or one like those of v2
 #[tokio::test(flavor = "multi_thread")]
 async fn the_generated_certificate_works_for_every_client() {
     serves_every_client(Network::with(with_mqtt).await).await;
 }
 
+// Conformance: TLS for every client, with our own certificate or one like those of v2
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_like_those_of_v2_works_for_every_client() {
     serves_every_client(Network::with(from_files).await).await;
@@ -141,6 +144,7 @@ async fn nobody_trusts_another_certificate(network: &Network, owner: &Owner, ann
     assert_eq!(printed(&run(python, "wrong_certificate.py", environment).await), "done\n");
 }
 
+// Conformance: Plain text for every client that supports it
 #[tokio::test(flavor = "multi_thread")]
 async fn every_client_works_without_tls() {
     let network = Network::with(|settings| settings.tls.mode = TlsMode::Off).await;

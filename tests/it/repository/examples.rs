@@ -21,6 +21,8 @@ use crate::{
     harness::{Network, PASSWORD},
 };
 
+// Conformance: The account client: password, code with PKCE, refresh, restriction, exchange
+// Conformance: The discovery and handler clients: every call
 #[tokio::test(flavor = "multi_thread")]
 async fn the_client_examples_work() {
     let network = Network::start().await;

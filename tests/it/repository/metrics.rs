@@ -99,6 +99,7 @@ fn check_declarations(text: &str) {
     assert_eq!(families.iter().find(|family| !documented.contains(*family)), None);
 }
 
+// Conformance: Metrics of single applications, for a bounded number of them
 #[tokio::test(flavor = "multi_thread")]
 async fn an_application_has_metrics_of_its_own() {
     server::system::install_crypto();

@@ -63,6 +63,7 @@ impl Package {
     }
 }
 
+// Conformance: The Debian package and the image's root file system
 #[test]
 fn the_debian_package_is_complete_and_works() {
     let Some(package) = Package::build() else { return };
@@ -138,6 +139,7 @@ fn works(package: &Package) {
     }
 }
 
+// Conformance: The Debian package and the image's root file system
 #[test]
 fn the_root_of_the_image_has_what_the_program_needs() {
     let root = tempfile::tempdir().unwrap();

@@ -15,6 +15,8 @@ async fn channel(network: &Network) -> Channel {
     Channel::from_shared(network.handler_http()).unwrap().connect().await.unwrap()
 }
 
+// Conformance: Dry runs of downlinks; device addresses are assigned
+// Conformance: GetPrefixes, GetDevAddr
 #[tokio::test(flavor = "multi_thread")]
 async fn device_addresses_have_a_configured_prefix() {
     let prefixes = r#"[
@@ -41,6 +43,7 @@ async fn device_addresses_have_a_configured_prefix() {
     network.stack.stop().await;
 }
 
+// Conformance: GetStatus, with rates over one, five and fifteen minutes
 #[tokio::test(flavor = "multi_thread")]
 async fn only_component_tokens_get_the_status() {
     let network = Network::start().await;
@@ -62,6 +65,7 @@ async fn only_component_tokens_get_the_status() {
     network.stack.stop().await;
 }
 
+// Conformance: The handler announces its public key and its certificate
 #[tokio::test(flavor = "multi_thread")]
 async fn the_announcement_has_certificate_and_public_key() {
     let network = Network::start().await;

@@ -7,18 +7,22 @@ use testing::{RedisCluster, RedisProcess, RedisSentinels};
 
 use crate::harness::{Network, device, environment};
 
+// Conformance: Register, get, set, delete over gRPC and HTTP
+// Conformance: 5000 API calls per hour at the handler
 #[tokio::test(flavor = "multi_thread")]
 async fn two_handlers_share_data_and_rate_limits() {
     let Some(redis) = RedisProcess::start() else { return };
     share(RedisSettings { urls: vec![redis.url()], ..RedisSettings::default() }).await;
 }
 
+// Conformance: Redis behind sentinels, and a cluster of three nodes
 #[tokio::test(flavor = "multi_thread")]
 async fn two_handlers_share_a_cluster_of_three_nodes() {
     let Some(cluster) = RedisCluster::start() else { return };
     share(RedisSettings { urls: cluster.urls(), cluster: true, ..RedisSettings::default() }).await;
 }
 
+// Conformance: Redis behind sentinels, and a cluster of three nodes
 #[tokio::test(flavor = "multi_thread")]
 async fn two_handlers_share_a_redis_behind_sentinels() {
     let Some(redis) = RedisSentinels::start(1) else { return };

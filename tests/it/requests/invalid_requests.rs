@@ -191,6 +191,8 @@ const CASES: &[Case] = &[
     ("POST", "/uplinks", r#"{"dev_id": "no-such-device", "port": 1}"#, (200, 5, "not found")),
 ];
 
+// Conformance: Register, get, set, delete over gRPC and HTTP
+// Conformance: Validation of ids, keys, attributes and constraints
 #[tokio::test(flavor = "multi_thread")]
 async fn rest_names_the_error_and_changes_nothing() {
     let network = Network::start().await;
@@ -226,6 +228,7 @@ async fn limits_the_size_of_payloads_and_functions() {
     network.stack.stop().await;
 }
 
+// Conformance: Bodies that are too large, too deeply nested, or not text
 #[tokio::test(flavor = "multi_thread")]
 async fn refuses_bodies_that_are_binary_too_deep_or_too_large() {
     let network = Network::start().await;
@@ -250,6 +253,7 @@ async fn refuses_bodies_that_are_binary_too_deep_or_too_large() {
     network.stack.stop().await;
 }
 
+// Conformance: Handler and MQTT clients take a token or an access key
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_needs_a_registered_application_and_the_right_to_it() {
     let network = Network::start().await;
@@ -277,6 +281,7 @@ async fn a_device_needs_a_registered_application_and_the_right_to_it() {
     network.stack.stop().await;
 }
 
+// Conformance: Validation of ids, keys, attributes and constraints
 #[tokio::test(flavor = "multi_thread")]
 async fn grpc_errors_have_the_fitting_code() {
     let network = Network::start().await;
@@ -302,6 +307,7 @@ async fn grpc_errors_have_the_fitting_code() {
 }
 
 /// Keys of every length and spelling: only complete hexadecimal ones are stored, in upper case.
+// Conformance: Keys have the exact length, and appear in no event, log or error
 #[tokio::test(flavor = "multi_thread")]
 async fn refuses_keys_of_the_wrong_length() {
     let network = Network::start().await;

@@ -34,6 +34,7 @@ fn routes(source: &str) -> Vec<&str> {
     calls.map(|call| call.split('"').next().unwrap()).collect()
 }
 
+// Conformance: Every HTTP path is described in OpenAPI, and behaves as described
 #[tokio::test(flavor = "multi_thread")]
 async fn documents_and_routes_agree() {
     let network = Network::start().await;

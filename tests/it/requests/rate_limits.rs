@@ -22,6 +22,7 @@ async fn list(network: &Network, app_id: &AppId, credential: &Credential) -> Res
     reqwest::Client::new().get(url).header("authorization", credential.to_header()).send().await.unwrap()
 }
 
+// Conformance: 5000 API calls per hour at the handler
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rate_limited_client_is_told_when_to_retry() {
     let network = network(5, 1000).await;
@@ -51,6 +52,7 @@ async fn a_rate_limited_client_is_told_when_to_retry() {
     network.stack.stop().await;
 }
 
+// Conformance: 5000 API calls per hour at the handler
 #[tokio::test(flavor = "multi_thread")]
 async fn all_clients_of_an_application_share_its_rate_limit() {
     let network = network(1000, 3).await;

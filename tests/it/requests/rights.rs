@@ -120,6 +120,7 @@ async fn ask(network: &Network, owner: &Owner, method: &str, path: &str, caller:
     (response.status().as_u16(), response.json().await.unwrap())
 }
 
+// Conformance: Every operation of the handler, with every kind of credential
 #[tokio::test(flavor = "multi_thread")]
 async fn every_operation_matches_the_table_for_every_credential() {
     let network = Network::start().await;
@@ -141,6 +142,7 @@ async fn every_operation_matches_the_table_for_every_credential() {
     network.stack.stop().await;
 }
 
+// Conformance: Register on join: the template, its key, the new device
 #[tokio::test(flavor = "multi_thread")]
 async fn only_device_managers_see_or_change_the_register_on_join_key() {
     let network = Network::start().await;

@@ -21,6 +21,7 @@ include-path = "/applications/{app_id}/uplinks"
 enabled = false
 "#;
 
+// Conformance: Every HTTP path is described in OpenAPI, and behaves as described
 #[tokio::test(flavor = "multi_thread")]
 async fn schemathesis_finds_no_violation_of_the_descriptions() {
     let often = RateLimit::new(1_000_000, 1_000_000);

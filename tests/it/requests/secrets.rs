@@ -11,6 +11,7 @@ use crate::{
 
 const APP_KEY: &str = "C0FFEE0123456789ABCDEF0BADC0DE42";
 
+// Conformance: Keys have the exact length, and appear in no event, log or error
 #[tokio::test(flavor = "multi_thread")]
 async fn device_keys_appear_in_no_event_log_error_announcement_or_metric() {
     // The log of all tests that run at the same time.

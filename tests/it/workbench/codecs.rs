@@ -48,6 +48,7 @@ async fn count(url: &str, hex: &str) -> Value {
     request.send().await.unwrap().json::<Value>().await.unwrap()["fields"]["n"].take()
 }
 
+// Conformance: functions serve
 #[tokio::test]
 async fn a_directory_of_codecs_is_served() {
     server::system::install_crypto();
@@ -59,6 +60,7 @@ async fn a_directory_of_codecs_is_served() {
     assert_eq!(count(&service.url, "010203").await, 3);
 }
 
+// Conformance: functions serve
 #[test]
 fn a_service_without_codecs_says_what_is_missing() {
     let dir = tempfile::tempdir().unwrap();

@@ -147,6 +147,7 @@ fn every_codec_has_examples() {
     }
 }
 
+// Conformance: functions test: five layouts and one of our own, whole repositories
 #[test]
 fn names_where_a_result_differs() {
     for (example, told) in WRONG {

@@ -51,6 +51,7 @@ fn is_excluded(example: &Value) -> bool {
     depends_on("now") || depends_on("random") || differs || is_unsound
 }
 
+// Conformance: functions test, on all codecs of the corpus and within two thirds of each limit
 #[test]
 fn every_example_is_as_the_corpus_states() {
     let Some((dir, records)) = corpus() else { return };
@@ -73,6 +74,7 @@ fn every_example_is_as_the_corpus_states() {
 
 /// Tests examples that Node.js does not confirm, without what Node.js returns. A normalizer may return one measurement
 /// where a list of one is stated, so that is not wrong here.
+// Conformance: functions test, on all codecs of the corpus and within two thirds of each limit
 #[test]
 fn every_example_fails_that_the_corpus_says_is_wrong() {
     let Some((_, records)) = corpus() else { return };
@@ -99,6 +101,7 @@ fn every_example_fails_that_the_corpus_says_is_wrong() {
 }
 
 /// The default of each limit leaves half as much again to the most demanding codec.
+// Conformance: functions test, on all codecs of the corpus and within two thirds of each limit
 #[test]
 fn every_codec_runs_within_two_thirds_of_the_limits() {
     let Some((dir, _)) = corpus() else { return };

@@ -38,6 +38,7 @@ fn test(files: &[(&str, &str)], format: Format) -> (Dir, Totals, String) {
     (dir, totals, text)
 }
 
+// Conformance: functions test: coverage
 #[test]
 fn codecs_that_share_a_script_cover_it_together() {
     let files = [("codec.js", SCRIPT), ("codec.test.yaml", LOW), ("ttn-v2.test.yaml", HIGH)];
@@ -109,6 +110,7 @@ fn every_report_tells_that_too_little_is_covered() {
     }
 }
 
+// Conformance: functions test: coverage
 #[test]
 fn every_report_tells_what_is_missing() {
     let files = [("codec.js", SCRIPT), ("codec.test.yaml", LOW)];

@@ -74,6 +74,7 @@ fn a_plain_codec_runs_everywhere_but_where_the_result_has_another_form() {
     }
 }
 
+// Conformance: functions lint
 #[test]
 fn each_rule_tells_the_line_of_what_violates_it() {
     use Rule::*;
@@ -132,6 +133,7 @@ fn each_rule_tells_the_line_of_what_violates_it() {
     }
 }
 
+// Conformance: functions lint
 #[test]
 fn what_is_guarded_replaced_or_never_called_is_no_reason() {
     let stack = Target::ThingsStack;
@@ -210,6 +212,7 @@ fn a_list_in_place_of_fields_is_wrong_also_where_another_example_throws() {
     assert_eq!((verdict.runs, verdict.findings[0].rule), (false, Rule::WrongResult), "{verdict:?}");
 }
 
+// Conformance: functions lint
 #[test]
 fn what_depends_on_the_zone_of_the_server_is_a_warning_everywhere() {
     for (name, line) in [

@@ -85,6 +85,7 @@ pub fn check(targets: &[Target], script: &str, examples: &str, right: Right) {
     }
 }
 
+// Conformance: functions lint
 #[test]
 fn names_rules_and_built_ins_are_those_of_the_network() {
     let level = "examples: [{ port: 1, bytes: '05', output: { data: { level: 5 } } }]";
@@ -142,6 +143,7 @@ fn names_rules_and_built_ins_are_those_of_the_network() {
     }
 }
 
+// Conformance: functions lint
 #[test]
 fn results_are_checked_as_the_network_checks_them() {
     let nan = "examples: [{ bytes: '05', output: { data: { t: null } } }]";
@@ -163,6 +165,7 @@ function Decoder() { decodeUplink(); }\nfunction Decode() { decodeUplink(); }";
     check(&[Target::TtnV2], list, examples, No("takes an object"));
 }
 
+// Conformance: functions lint
 #[test]
 fn the_length_of_a_text_depends_on_the_version() {
     let (before, since) = (&[Target::ThingsStackBefore335], &[Target::ThingsStack]);

@@ -123,6 +123,7 @@ fn newer_syntax_is_told_and_not_rewritten() {
     assert_eq!((obstacles, ported.is_sound()), (vec![(Rule::NewerSyntax, Some(2))], false));
 }
 
+// Conformance: functions port
 #[test]
 fn an_example_that_differs_is_no_proof() {
     // Strict code has no `this` here.

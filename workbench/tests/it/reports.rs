@@ -79,6 +79,7 @@ fn tap_begins_with_its_version_even_if_nothing_was_found() {
     assert_eq!(reporter.end(&Totals::default(), &[]), "TAP version 14\n1..0\n");
 }
 
+// Conformance: functions test: reports for programs
 #[test]
 fn reports_say_what_could_not_be_read_and_stay_well_formed() {
     let dir = Dir::new(&[("a.js", SCRIPT), ("a.test.yaml", "examples: [{bytes: 00, output: 1}, {bytes: zz}]")]);
@@ -115,6 +116,7 @@ counts = lambda suite: [int(suite.get(name)) for name in ('tests', 'failures', '
 print(json.dumps([[suite.get('name'), counts(suite), [case(one) for one in suite.iter('testcase')]] for suite in root]))
 ";
 
+// Conformance: functions test: reports for programs
 #[test]
 fn a_parser_of_xml_reads_junit() {
     let (text, script, list) = hostile_report(Format::Junit);
@@ -136,6 +138,7 @@ fn a_parser_of_xml_reads_junit() {
     assert_eq!((&input[1], &input[2][0][0]), (&json!([1, 0, 1, 0]), &json!(format!("{list}, line 2"))));
 }
 
+// Conformance: functions test: reports for programs
 #[test]
 fn sarif_has_what_its_schema_requires() {
     let (text, script, list) = hostile_report(Format::Sarif);
@@ -179,6 +182,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
+// Conformance: functions test: reports for programs
 #[test]
 fn github_reads_three_annotations_and_no_other_command() {
     let (text, script, list) = hostile_report(Format::Github);
@@ -198,6 +202,7 @@ fn github_reads_three_annotations_and_no_other_command() {
     assert!(text.ends_with("examples: 3, passed: 1, failed: 2\n") || text.contains("\nexamples: 3, "), "{text}");
 }
 
+// Conformance: functions test: reports for programs
 #[test]
 fn tap_counts_its_points_and_has_the_plan_at_its_end() {
     let (text, ..) = hostile_report(Format::Tap);
@@ -218,6 +223,7 @@ fn tap_counts_its_points_and_has_the_plan_at_its_end() {
     }
 }
 
+// Conformance: functions test: reports for programs
 #[test]
 fn json_has_every_text_as_it_is_and_no_control_characters() {
     let (text, script, list) = hostile_report(Format::Json);
@@ -231,6 +237,7 @@ fn json_has_every_text_as_it_is_and_no_control_characters() {
     assert_eq!((&end["failed"], &end["problems"][0]["line"]), (&json!(2), &json!(2)));
 }
 
+// Conformance: functions test, bench, profile: reports for people
 #[test]
 fn people_see_no_line_that_others_have_written() {
     let (text, ..) = hostile_report(Format::Human);

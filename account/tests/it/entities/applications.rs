@@ -7,6 +7,11 @@ use crate::service::{Service, send};
 
 const APP: &str = "/api/v2/applications/my-app";
 
+// Conformance: The creator of an application or gateway is its first collaborator
+// Conformance: `id`, `name`, `euis`, `created`, `rights`
+// Conformance: `collaborators`, `access_keys`: for callers with the right to see them
+// Conformance: Creating takes `id` and `name`
+// Conformance: GET /applications/{app_id}
 #[tokio::test]
 async fn a_new_application_has_the_exact_json_that_clients_read() {
     for service in Service::start_on_each_store().await {
@@ -35,6 +40,7 @@ async fn a_new_application_has_the_exact_json_that_clients_read() {
     }
 }
 
+// Conformance: Creating takes `id` and `name`
 #[tokio::test]
 async fn initial_euis_and_access_keys_are_kept() {
     let service = Service::start().await;
@@ -54,6 +60,7 @@ async fn initial_euis_and_access_keys_are_kept() {
     assert_eq!(service.post("/api/v2/applications", &general, without).await.status, 201, "the id stayed free");
 }
 
+// Conformance: PATCH /applications/{app_id}
 #[tokio::test]
 async fn renaming_changes_nothing_else() {
     let service = Service::start().await;
@@ -67,6 +74,10 @@ async fn renaming_changes_nothing_else() {
     assert_eq!(service.get(APP, &mine).await.json(), expected);
 }
 
+// Conformance: `deleted`: only if it is deleted
+// Conformance: GET /applications, `deleted=1`
+// Conformance: DELETE /applications/{app_id}
+// Conformance: POST /applications/{app_id}/restore
 #[tokio::test]
 async fn a_deleted_application_is_hidden_until_it_is_restored() {
     for service in Service::start_on_each_store().await {
@@ -94,6 +105,7 @@ async fn a_deleted_application_is_hidden_until_it_is_restored() {
     }
 }
 
+// Conformance: GET, POST /applications/{app_id}/euis
 #[tokio::test]
 async fn euis_are_assigned_added_and_removed() {
     for service in Service::start_on_each_store().await {
@@ -122,6 +134,8 @@ async fn euis_are_assigned_added_and_removed() {
     }
 }
 
+// Conformance: PUT, DELETE /applications/{app_id}/euis/{eui}
+// Conformance: An EUI is 16 hexadecimal characters
 #[tokio::test]
 async fn an_eui_in_a_path_must_be_upper_case_hexadecimal() {
     let service = Service::start().await;

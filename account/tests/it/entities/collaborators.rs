@@ -6,6 +6,10 @@ use crate::service::{Service, send};
 
 const PATH: &str = "/api/v2/applications/my-app/collaborators";
 
+// Conformance: `username`, `email`, `rights`
+// Conformance: GET /applications/{app_id}/collaborators
+// Conformance: GET, PUT, DELETE /applications/{app_id}/collaborators/{username}
+// Conformance: The user needs the rights at the time of the request
 #[tokio::test]
 async fn a_collaborator_is_added_uses_their_rights_and_is_removed() {
     for service in Service::start_on_each_store().await {
@@ -36,6 +40,7 @@ async fn a_collaborator_is_added_uses_their_rights_and_is_removed() {
     }
 }
 
+// Conformance: GET, PUT, DELETE /gateways/{gw_id}/collaborators/{username}; 400, 401, 403, 404
 #[tokio::test]
 async fn callers_cannot_grant_rights_that_they_lack() {
     let service = Service::start().await;
@@ -55,6 +60,8 @@ async fn callers_cannot_grant_rights_that_they_lack() {
     assert_eq!(give(&his, "carol", json!(["settings"])).await, 403, "but not give back");
 }
 
+// Conformance: The last collaborator with the right `collaborators` cannot be removed
+// Conformance: The last collaborator, of applications and gateways
 #[tokio::test]
 async fn the_last_collaborator_who_can_add_others_cannot_be_removed() {
     let service = Service::start().await;
@@ -71,6 +78,8 @@ async fn the_last_collaborator_who_can_add_others_cannot_be_removed() {
     assert_eq!(service.call("DELETE", &own, &mine, Value::Null).await.status, 204);
 }
 
+// Conformance: GET, PUT, DELETE /gateways/{gw_id}/collaborators/{username}; 400, 401, 403, 404
+// Conformance: 400: an invalid gateway or collaborator, a scope that the client lacks
 #[tokio::test]
 async fn refuses_malformed_rights_and_unknown_users() {
     let service = Service::start().await;

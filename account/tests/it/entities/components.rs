@@ -7,6 +7,7 @@ use crate::{oauth::claims::part, service::Service};
 
 const PATH: &str = "/api/v2/components/handlers/my-handler";
 
+// Conformance: Users, applications, gateways, components; tokens with scopes and rights
 #[tokio::test]
 async fn a_component_is_created_read_and_deleted() {
     for service in Service::start_on_each_store().await {
@@ -84,6 +85,8 @@ async fn a_component_gets_a_new_token_with_its_current_one() {
     assert_eq!(token(&third).await.error().0, 401, "it was deleted");
 }
 
+// Conformance: Scopes and rights for components
+// Conformance: Of components: `component:settings`, `component:delete`
 #[tokio::test]
 async fn collaborators_of_a_component_have_the_rights_they_were_granted() {
     let service = Service::start().await;

@@ -44,6 +44,7 @@ fn metres(one: (f64, f64), other: (f64, f64)) -> f64 {
     (one.0 - other.0).hypot(east) * DEGREE_METRES
 }
 
+// Conformance: `antenna_location`
 #[tokio::test]
 async fn approximate_locations_are_near_and_differ_between_gateways() {
     let service = Service::start().await;
@@ -79,6 +80,7 @@ async fn repeated_requests_and_small_moves_reveal_nothing() {
     assert_ne!(gateway.rough().await, middle);
 }
 
+// Conformance: `antenna_location`
 #[tokio::test]
 async fn an_incomplete_location_is_not_shown() {
     let service = Service::start().await;

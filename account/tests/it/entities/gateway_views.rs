@@ -9,6 +9,11 @@ use crate::{
     service::{Service, send},
 };
 
+// Conformance: `id`, `frequency_plan`, `frequency_plan_url`, `attributes`, `router`
+// Conformance: `location_public`, `owner_public`, `status_public`
+// Conformance: A router has `id`, `address`, `mqtt_address`
+// Conformance: Of gateways: `gateway:settings`, `gateway:delete`, `gateway:collaborators`
+// Conformance: GET /gateways/{gw_id}; 404
 #[tokio::test]
 async fn anybody_sees_the_public_part_of_a_gateway() {
     for service in Service::start_on_each_store().await {
@@ -83,6 +88,7 @@ async fn the_operators_components_see_whose_a_gateway_is() {
     }
 }
 
+// Conformance: `collaborators`, `key`, `token`, `activated`
 #[tokio::test]
 async fn a_gateway_is_activated_by_using_its_key() {
     for service in Service::start_on_each_store().await {

@@ -27,6 +27,10 @@ pub(crate) async fn patch(service: &Service, authorization: &str, body: Value) -
     service.call("PATCH", GW, authorization, body).await.status.as_u16()
 }
 
+// Conformance: The creator of an application or gateway is its first collaborator
+// Conformance: `id`, `frequency_plan`, `frequency_plan_url`, `attributes`, `router`
+// Conformance: Creating takes `id`, `frequency_plan`, `location`, `auto_update`
+// Conformance: GET, POST /gateways; 409 when the id is taken
 #[tokio::test]
 async fn a_new_gateway_has_the_exact_json_that_clients_read() {
     let service = Service::start_with(network()).await;
@@ -86,6 +90,9 @@ async fn users_cannot_publish_what_they_may_not_see() {
     }
 }
 
+// Conformance: `location_public`, `owner_public`, `status_public`
+// Conformance: `auto_update`
+// Conformance: PATCH /gateways/{gw_id}; 400, 401, 403, 404
 #[tokio::test]
 async fn an_update_changes_only_the_given_fields() {
     let service = Service::start_with(network()).await;
@@ -143,6 +150,8 @@ async fn an_update_changes_only_the_given_fields() {
     assert_eq!(service.get(GW, &mine).await.json(), whole);
 }
 
+// Conformance: PATCH /gateways/{gw_id}; 400, 401, 403, 404
+// Conformance: 400: an invalid gateway or collaborator, a scope that the client lacks
 #[tokio::test]
 async fn refuses_invalid_updates_and_changes_nothing() {
     let service = Service::start_with(network()).await;
@@ -213,6 +222,7 @@ async fn only_the_owner_can_transfer_a_gateway() {
     }
 }
 
+// Conformance: DELETE /gateways/{gw_id}; 401, 403, 404
 #[tokio::test]
 async fn a_deleted_gateway_is_gone_and_its_id_is_not_reused() {
     for service in Service::start_on_each_store().await {

@@ -21,6 +21,7 @@ async fn post_without_accept(service: &Service, path: &str, authorization: &str,
     answer
 }
 
+// Conformance: GET, POST /applications/{app_id}/access-keys; 401, 403, 404, 409
 #[tokio::test]
 async fn a_client_that_does_not_say_what_it_accepts_gets_what_it_created() {
     for service in Service::start_on_each_store().await {
@@ -34,6 +35,9 @@ async fn a_client_that_does_not_say_what_it_accepts_gets_what_it_created() {
     }
 }
 
+// Conformance: `name` (unique in the application), `key`, `rights`
+// Conformance: GET, POST /applications/{app_id}/access-keys; 401, 403, 404, 409
+// Conformance: GET, DELETE /applications/{app_id}/access-keys/{keyname}
 #[tokio::test]
 async fn a_key_is_created_shown_and_deleted() {
     for service in Service::start_on_each_store().await {
@@ -54,6 +58,7 @@ async fn a_key_is_created_shown_and_deleted() {
     }
 }
 
+// Conformance: `collaborators`, `access_keys`: for callers with the right to see them
 #[tokio::test]
 async fn callers_cannot_create_or_see_keys_with_more_rights() {
     let service = Service::start().await;

@@ -63,6 +63,7 @@ async fn whoever_has_a_right_or_is_a_component_of_the_operator_may_ask_for_the_o
     }
 }
 
+// Conformance: GET /applications/{app_id}/owner; PATCH /applications/{app_id} with `owner`
 #[tokio::test]
 async fn the_owner_hands_an_application_over_to_a_collaborator_with_all_rights() {
     for service in Service::start_on_each_store().await {
@@ -133,6 +134,7 @@ fn grant_of(token: &str) -> Grant {
     Grant::of(&serde_json::from_value(part(token, 1)).unwrap()).unwrap()
 }
 
+// Conformance: GET /applications/{app_id}/granted-rights
 #[tokio::test]
 async fn a_grant_gives_what_whoever_made_it_still_has() {
     for service in Service::start_on_each_store().await {

@@ -109,6 +109,8 @@ async fn configured_clients_obey_the_rules_of_all_clients() {
     }
 }
 
+// Conformance: GET /users/authorize: login, consent, redirect with a code
+// Conformance: Consent is remembered
 #[tokio::test]
 async fn a_user_consents_once_and_is_redirected_at_once_later() {
     for service in Service::start_on_each_store_with(with_app()).await {
@@ -225,6 +227,7 @@ async fn refusing_redirects_and_new_scopes_ask_again() {
     assert_eq!(decide(&service, "", &narrow, "allow").await.status, 401);
 }
 
+// Conformance: The code is exchanged with Basic credentials and `redirect_uri`
 #[tokio::test]
 async fn v2_clients_log_in_unchanged() {
     let service = Service::start().await;

@@ -13,6 +13,9 @@ pub(crate) fn part(token: &str, which: usize) -> Value {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
 }
 
+// Conformance: `sub`, `client`, `scope`: always
+// Conformance: `username`, `email`, `created`, `name`, `valid`: with the scope `profile`
+// Conformance: `interchangeable`
 #[tokio::test]
 async fn a_general_token_has_scopes_and_the_profile_but_no_entity() {
     let service = Service::start().await;
@@ -32,6 +35,7 @@ async fn a_general_token_has_scopes_and_the_profile_but_no_entity() {
     assert_eq!(jwks["keys"][0]["kid"], header["kid"]);
 }
 
+// Conformance: `apps`, `gateways`, `components`: rights to the entities in the scope
 #[tokio::test]
 async fn a_restricted_token_names_one_application_and_expires_with_the_original() {
     let service = Service::start().await;
@@ -50,6 +54,7 @@ async fn a_restricted_token_names_one_application_and_expires_with_the_original(
     assert_eq!(part(&token, 1), expected);
 }
 
+// Conformance: An access key is exchanged for a token of its application with its rights
 #[tokio::test]
 async fn a_token_of_a_key_has_the_rights_of_the_key() {
     let service = Service::start().await;
@@ -82,6 +87,7 @@ async fn a_component_token_names_its_service_and_is_valid_for_93_days() {
     assert_eq!(claims["scope"], json!([]));
 }
 
+// Conformance: GET /key
 #[tokio::test]
 async fn the_published_key_verifies_tokens() {
     use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
@@ -96,6 +102,8 @@ async fn the_published_key_verifies_tokens() {
     assert!(decode::<Value>(token.trim_start_matches("Bearer "), &key, &rules).is_ok());
 }
 
+// Conformance: `apps`, `gateways`, `components`: rights to the entities in the scope
+// Conformance: The password grant, with and without `scope`
 #[tokio::test]
 async fn a_login_with_entities_gets_their_rights_at_once() {
     let service = Service::start().await;
@@ -110,6 +118,7 @@ async fn a_login_with_entities_gets_their_rights_at_once() {
     }
 }
 
+// Conformance: The password grant, with and without `scope`
 #[tokio::test]
 async fn a_token_asked_for_without_scope_names_all_entities_unless_they_are_too_many() {
     for service in Service::start_on_each_store().await {

@@ -22,6 +22,7 @@ async fn ask(service: &Service, secret: &str, grant: &str) -> (u16, String) {
     send(service.request("POST", "/users/token", "").basic_auth("my-client", Some(secret)).form(&form)).await.error()
 }
 
+// Conformance: Clients are registered with the operator
 #[tokio::test]
 async fn a_client_awaits_approval_and_keeps_its_secret() {
     for service in Service::start_on_each_store().await {

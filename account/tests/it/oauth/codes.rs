@@ -9,6 +9,7 @@ use crate::{
     service::{PASSWORD, Service, TestResponse, bearer, send},
 };
 
+// Conformance: The code is exchanged with Basic credentials and `redirect_uri`
 #[tokio::test]
 async fn only_the_requesting_client_can_redeem_a_code() {
     let service = Service::start_with(with_app()).await;

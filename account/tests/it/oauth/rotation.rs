@@ -21,6 +21,7 @@ async fn me(service: &Service, authorization: &str) -> u16 {
     service.get("/api/v2/users/me", authorization).await.status.as_u16()
 }
 
+// Conformance: A bearer token is verified with the published key
 #[tokio::test]
 async fn a_planned_rotation_keeps_all_tokens_valid_on_every_instance() {
     for service in Service::start_on_each_store().await {

@@ -8,6 +8,7 @@ use types::{Secret, ServiceName};
 
 use crate::service::{PASSWORD, Service, send};
 
+// Conformance: POST /users/token: `password`, `authorization_code`
 #[tokio::test]
 async fn form_json_basic_and_body_are_equivalent() {
     let service = Service::start().await;
@@ -188,6 +189,8 @@ async fn the_password_grant_can_be_disabled() {
     assert_eq!(response.error(), (400, "unauthorized_client".to_owned()));
 }
 
+// Conformance: A scope that the client lacks: 400
+// Conformance: 400: an invalid gateway or collaborator, a scope that the client lacks
 #[tokio::test]
 async fn a_client_gets_no_scope_that_it_lacks() {
     let mut settings = Settings::default();

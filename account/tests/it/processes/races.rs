@@ -31,6 +31,9 @@ async fn at_once(service: &Service, calls: impl Iterator<Item = (&'static str, S
 
 type Statuses = BTreeMap<u16, usize>;
 
+// Conformance: POST /applications; 409 when the id is taken
+// Conformance: GET, POST /gateways; 409 when the id is taken
+// Conformance: 409: an id or the name of a key is taken
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_requests_create_one_entity_per_id() {
     let sorts = [
@@ -61,6 +64,8 @@ async fn concurrent_registrations_create_one_user_per_name() {
     }
 }
 
+// Conformance: `name` (unique in the application), `key`, `rights`
+// Conformance: 409: an id or the name of a key is taken
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_requests_create_one_key_per_name() {
     for service in Service::start_on_each_store().await {
@@ -149,6 +154,7 @@ async fn two_collaborators_who_remove_each_other_leave_one() {
     }
 }
 
+// Conformance: The last collaborator with the right `collaborators` cannot be removed
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_collaborators_who_leave_at_once_leave_one() {
     for service in Service::start_on_each_store().await {

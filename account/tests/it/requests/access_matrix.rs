@@ -37,6 +37,17 @@ fn cells(line: &str) -> Vec<String> {
     line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
 }
 
+// Conformance: Of applications: `settings`, `delete`, `collaborators`, `messages:up:r`
+// Conformance: PATCH /gateways/{gw_id}; 400, 401, 403, 404
+// Conformance: DELETE /gateways/{gw_id}; 401, 403, 404
+// Conformance: GET /gateways/{gw_id}/collaborators
+// Conformance: GET, PUT, DELETE /gateways/{gw_id}/collaborators/{username}; 400, 401, 403, 404
+// Conformance: A path with an id needs the scope for that id
+// Conformance: The user needs the rights at the time of the request
+// Conformance: A session is an encrypted, HTTP-only
+// Conformance: An access key, `Authorization: Key …`
+// Conformance: The body is `{code, error}`
+// Conformance: 401, 403, 404
 #[tokio::test]
 async fn every_operation_matches_the_table_for_every_credential() {
     for service in Service::start_on_each_store().await {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::service::{Service, bearer};
 
+// Conformance: GET /applications/{app_id}/rights
 #[tokio::test]
 async fn a_keys_token_works_like_the_key_until_it_is_deleted() {
     let service = Service::start().await;

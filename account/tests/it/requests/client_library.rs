@@ -34,6 +34,7 @@ impl Program {
     }
 }
 
+// Conformance: The account client: profile, applications, EUIs, access keys, collaborators
 #[tokio::test]
 async fn a_program_manages_the_profile() {
     let service = Service::start().await;
@@ -44,6 +45,7 @@ async fn a_program_manages_the_profile() {
     assert_eq!(program.client.me(&program.general()).await.unwrap().name, name);
 }
 
+// Conformance: The account client: profile, applications, EUIs, access keys, collaborators
 #[tokio::test]
 async fn a_program_manages_applications() {
     let service = Service::start().await;
@@ -72,6 +74,7 @@ async fn a_program_manages_applications() {
     assert_eq!(client.applications(&general).await.unwrap().len(), 1);
 }
 
+// Conformance: The account client: profile, applications, EUIs, access keys, collaborators
 #[tokio::test]
 async fn a_program_manages_gateways_and_collaborators() {
     let service = Service::start().await;

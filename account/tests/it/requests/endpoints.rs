@@ -132,6 +132,7 @@ fn rows_of_the_api() -> Vec<Row> {
     ]
 }
 
+// Conformance: GET /gateways/{gw_id}/rights
 #[tokio::test]
 async fn every_endpoint_answers_as_tabled_with_and_without_the_prefix() {
     for (prefix, more) in [("/api/v2", rows_of_the_api()), ("", Vec::new())] {

@@ -63,6 +63,7 @@ async fn refuses_ids_with_other_characters() {
     assert_eq!(service.post("/api/v2/applications", &general, too_long).await.error().0, 400);
 }
 
+// Conformance: The body is `{code, error}`
 #[tokio::test]
 async fn refuses_malformed_bodies() {
     let service = Service::start().await;

@@ -8,6 +8,8 @@ use types::{AppId, ApplicationRight, Claims, Clock, Credential, Scope, Secret, S
 
 use crate::service::{PASSWORD, Service};
 
+// Conformance: Users, applications, gateways, components; tokens with scopes and rights
+// Conformance: The account client: password, code with PKCE, refresh, restriction, exchange
 #[tokio::test]
 async fn a_new_user_registers_and_gets_a_working_access_key() {
     for service in Service::start_on_each_store().await {

@@ -35,6 +35,7 @@ async fn start() -> (Service, String) {
     (service, token)
 }
 
+// Conformance: The body is `{code, error}`
 #[tokio::test(flavor = "multi_thread")]
 async fn responses_match_the_openapi_document() {
     let (service, token) = start().await;

@@ -55,6 +55,7 @@ async fn linked<'a>(provider: &StandIn, service: &'a Service) -> Browser<'a> {
     browser
 }
 
+// Conformance: logins at OpenID Connect providers
 #[tokio::test]
 async fn the_first_login_makes_an_account_and_the_next_one_finds_it() {
     let provider = StandIn::start().await;
@@ -120,6 +121,7 @@ async fn without_a_link_nobody_logs_in_unless_accounts_are_made() {
     assert_eq!(users(&service).await, ["alice"]);
 }
 
+// Conformance: logins at OpenID Connect providers
 #[tokio::test]
 async fn an_address_never_decides_whose_account_it_is() {
     let provider = StandIn::start().await;
@@ -139,6 +141,7 @@ async fn an_address_never_decides_whose_account_it_is() {
     assert_eq!(users(&service).await, ["alice", "eve", "mallory"]);
 }
 
+// Conformance: logins at OpenID Connect providers
 #[tokio::test]
 async fn a_link_takes_the_password_and_can_be_undone() {
     let provider = StandIn::start().await;
@@ -212,6 +215,7 @@ async fn a_link_is_made_by_the_session_that_began_it() {
     assert_eq!(come_back(&provider, &mut Browser::new(&service), &json!({})).await.status, 403);
 }
 
+// Conformance: logins at OpenID Connect providers
 #[tokio::test]
 async fn the_last_way_to_log_in_stays() {
     let provider = StandIn::start().await;

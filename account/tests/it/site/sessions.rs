@@ -46,6 +46,7 @@ async fn a_login_sets_a_new_cookie_that_a_logout_invalidates() {
     }
 }
 
+// Conformance: A session is an encrypted, HTTP-only
 #[tokio::test]
 async fn over_https_the_cookie_is_secure() {
     let public_url = Some("https://account.example.com".parse().unwrap());
@@ -72,6 +73,7 @@ async fn refuses_wrong_names_like_wrong_passwords_and_forged_cookies() {
     }
 }
 
+// Conformance: A session is an encrypted, HTTP-only
 #[tokio::test]
 async fn a_session_gives_access_to_the_profile_only() {
     let service = Service::start().await;

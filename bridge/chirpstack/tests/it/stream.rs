@@ -115,6 +115,7 @@ async fn a_redis_that_restarts_loses_nothing() {
 }
 
 /// A Redis without persistence starts without either, and anybody may delete the group.
+// Conformance: A Redis stream of events, or its group, that is gone is made again
 #[tokio::test]
 async fn a_stream_and_a_group_that_are_gone_are_made_again() {
     let Some((network, redis)) = start(RedisProcess::start()).await else { return };

@@ -17,6 +17,7 @@ async fn publish(publisher: &BrokerPublisher, topic: &str, number: u32) -> Resul
     publisher.publish(topic, "kind".to_owned(), message(topic, number), Offline::Wait)?.await.unwrap()
 }
 
+// Conformance: What the broker does not confirm in time is withdrawn, not sent later
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_connections_lose_nothing_and_keep_the_order_of_a_device() {
     let Some(mosquitto) = Mosquitto::start() else { return };
@@ -54,6 +55,7 @@ async fn lost_connections_lose_nothing_and_keep_the_order_of_a_device() {
     publisher.finished().await;
 }
 
+// Conformance: What the broker does not confirm in time is withdrawn, not sent later
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_confirmed_in_time_is_not_sent_later() {
     let Some(mut mosquitto) = Mosquitto::start() else { return };
@@ -86,6 +88,7 @@ async fn what_a_broker_refuses_is_reported() {
     assert_eq!(publish(&publisher, "open/a", 0).await, Ok(()));
 }
 
+// Conformance: What the broker does not confirm in time is withdrawn, not sent later
 #[tokio::test(flavor = "multi_thread")]
 async fn only_so_many_publications_wait() {
     let Some(mosquitto) = Mosquitto::start() else { return };

@@ -89,6 +89,7 @@ impl BrokerReceiver for Gated {
 }
 
 /// One stops and does not return, with more messages than it may have in progress.
+// Conformance: A handler that stops leaves its share of downlinks to the others
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_stopped_leaves_everything_to_the_others() {
     let Some(mosquitto) = Mosquitto::start() else { return };
@@ -126,6 +127,7 @@ async fn who_is_stopped_leaves_everything_to_the_others() {
 }
 
 /// The session is from a time when it received.
+// Conformance: A handler that stops leaves its share of downlinks to the others
 #[tokio::test(flavor = "multi_thread")]
 async fn who_no_longer_receives_takes_what_waits_and_leaves() {
     let Some(mosquitto) = Mosquitto::start() else { return };

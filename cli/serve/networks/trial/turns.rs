@@ -107,6 +107,7 @@ mod tests {
         assert!(turns.take(&bobby).await.is_ok(), "a trial that has ended holds up nobody");
     }
 
+    // Conformance: console: bridges, kept up to date, and trials of networks
     #[tokio::test]
     async fn the_newest_of_three_runs_also_while_the_second_waits() {
         let [alice, bobby] = [1, 2].map(|byte| UserId::from_bytes([byte; 12]));

@@ -14,6 +14,7 @@ fn check<M: Message + Default + PartialEq + std::fmt::Debug>(message: &M, wire: 
     assert_eq!(M::decode(bytes.as_slice()).unwrap(), *message);
 }
 
+// Conformance: `app_id`, the four functions, `payload_format` stored verbatim
 #[test]
 fn an_application_has_the_original_field_numbers() {
     let application = handler::Application {
@@ -28,6 +29,7 @@ fn an_application_has_the_original_field_numbers() {
     check(&application, "0a02 6131  1201 64  1a01 63  2201 76  2a01 65  3206 637573746f6d  3a01 6b");
 }
 
+// Conformance: Every field, in gRPC and JSON
 #[test]
 fn a_device_has_its_lorawan_part_in_a_oneof() {
     let lorawan = lorawan::Device { app_id: "a1".into(), f_cnt_up: 300, last_seen: 1, ..Default::default() };
@@ -85,6 +87,7 @@ fn simulated_uplinks_and_dry_runs_have_different_port_numbers() {
     check(&handler::DryDownlinkMessage { fields: "{}".into(), port: 2, ..Default::default() }, "1202 7b7d  2002");
 }
 
+// Conformance: Announcement: every field, and every form of address
 #[test]
 fn an_announcement_has_the_original_field_numbers() {
     let announcement = discovery::Announcement {

@@ -110,6 +110,7 @@ pub(super) fn invalid(message: String) -> Error {
 mod tests {
     use super::*;
 
+    // Conformance: The names, aliases and filters of its events
     #[test]
     fn every_name_and_alias_has_its_filters() {
         for (event, dev_id, names, expected) in [

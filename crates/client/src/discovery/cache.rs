@@ -60,6 +60,7 @@ impl fmt::Debug for Cache {
 mod tests {
     use super::*;
 
+    // Conformance: Clients cache responses for a minute
     #[tokio::test(start_paused = true)]
     async fn keeps_an_entry_for_a_minute_or_until_it_is_cleared() {
         let (cache, key) = (Cache::default(), (ServiceName::Handler, None));

@@ -70,6 +70,7 @@ mod tests {
         reason(&Library(io::Error::other(Library(error))))
     }
 
+    // Conformance: Errors of connections say why in words, and what runs at a wrong address
     #[test]
     fn known_causes_are_told_in_words() {
         let refused = io::Error::from_raw_os_error(111);

@@ -77,6 +77,7 @@ mod tests {
         Error::Refused { kind, message: "no".into(), retry_after: retry_after.map(Duration::from_secs) }
     }
 
+    // Conformance: Deadlines, and retries that respect `Retry-After`
     #[tokio::test(start_paused = true)]
     async fn makes_fewer_attempts_when_they_take_long() {
         for (try_s, expected) in [(1, 3), (15, 2), (25, 1)] {

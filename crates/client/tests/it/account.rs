@@ -204,6 +204,7 @@ async fn attempts_a_read_three_times_while_the_service_is_unavailable() {
     assert_eq!((error.kind(), error.to_string().as_str(), stub.calls()), (Kind::Unavailable, "starting", 3));
 }
 
+// Conformance: Deadlines, and retries that respect `Retry-After`
 #[tokio::test]
 async fn repeats_a_write_only_after_retry_after() {
     let key = NewAccessKey { name: "k".into(), rights: vec![ApplicationRight::Devices] };

@@ -229,6 +229,7 @@ async fn a_refused_credential_ends_the_streams() {
     assert!(matches!(error, Error::Ended { .. }), "{error:?}");
 }
 
+// Conformance: The data client for Rust
 #[tokio::test]
 async fn closing_waits_for_acknowledgements_unless_it_is_forced() {
     for force in [false, true] {

@@ -112,6 +112,7 @@ impl Fixture {
     }
 }
 
+// Conformance: Deadlines, and retries that respect `Retry-After`
 #[tokio::test]
 async fn every_call_sends_its_timeout() {
     let mut fixture = Fixture::start(Code::Ok, 0, None).await;
@@ -121,6 +122,7 @@ async fn every_call_sends_its_timeout() {
     assert_eq!(metadata.get("grpc-timeout").unwrap(), "10000000u");
 }
 
+// Conformance: Deadlines, and retries that respect `Retry-After`
 #[tokio::test]
 async fn repeats_a_call_after_retry_after() {
     for (code, retry_after_s, expected) in [
@@ -143,6 +145,7 @@ async fn repeats_a_call_after_retry_after() {
     assert_eq!(fixture.calls(), 3);
 }
 
+// Conformance: The discovery and handler clients: every call
 #[tokio::test]
 async fn announces_metadata_with_a_token() {
     let mut fixture = Fixture::start(Code::Ok, 0, None).await;
@@ -161,6 +164,7 @@ async fn announces_metadata_with_a_token() {
     assert!(fixture.received().1.contains("[112, 179,"));
 }
 
+// Conformance: Errors of connections say why in words, and what runs at a wrong address
 #[tokio::test]
 async fn a_server_of_another_service_is_told_apart() {
     let fixture = Fixture::start(Code::Ok, 0, None).await;

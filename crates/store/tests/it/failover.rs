@@ -191,6 +191,7 @@ fn confirmed(settings: RedisSettings) -> RedisSettings {
     RedisSettings { confirming_replicas: 1, ..settings }
 }
 
+// Conformance: What was acknowledged survives the loss of a primary, if replicas confirm it
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_when_a_primary_behind_sentinels_is_killed() {
     let Some(mut sentinels) = RedisSentinels::start(1) else { return };
@@ -203,6 +204,7 @@ async fn nothing_acknowledged_is_lost_when_a_primary_behind_sentinels_is_killed(
 }
 
 /// When it resumes, it takes itself for the primary, and has what nobody acknowledged.
+// Conformance: What was acknowledged survives the loss of a primary, if replicas confirm it
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_when_a_primary_behind_sentinels_is_frozen() {
     let Some(sentinels) = RedisSentinels::start(2) else { return };
@@ -212,6 +214,7 @@ async fn nothing_acknowledged_is_lost_when_a_primary_behind_sentinels_is_frozen(
     nothing_acknowledged_is_lost(&settings, || ()).await;
 }
 
+// Conformance: What was acknowledged survives the loss of a primary, if replicas confirm it
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_when_a_node_of_a_cluster_is_killed() {
     let Some(mut cluster) = RedisCluster::start_replicated() else { return };

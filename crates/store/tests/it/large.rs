@@ -59,6 +59,7 @@ async fn opens_and_reads() {
     println!("memory {}", kib * 1024);
 }
 
+// Conformance: A large embedded store takes bounded memory, also when it is opened after a kill
 #[tokio::test]
 async fn a_large_file_takes_bounded_memory_also_after_a_kill() {
     let dir = tempfile::tempdir().unwrap();

@@ -29,6 +29,7 @@ async fn a_socket_keeps_the_contract() {
     check(Some(Backend::socket().await)).await;
 }
 
+// Conformance: A clock that is set back blocks a rate limit only for the time of one call
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_keeps_the_contract() {
     check(Backend::redis().await).await;

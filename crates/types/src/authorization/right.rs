@@ -121,6 +121,9 @@ rights! {
 mod tests {
     use super::*;
 
+    // Conformance: Of applications: `settings`, `delete`, `collaborators`, `messages:up:r`
+    // Conformance: Of gateways: `gateway:settings`, `gateway:delete`, `gateway:collaborators`
+    // Conformance: Of components: `component:settings`, `component:delete`
     #[test]
     fn every_right_survives_a_round_trip() {
         for right in ApplicationRight::ALL {

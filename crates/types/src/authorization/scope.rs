@@ -96,6 +96,7 @@ impl fmt::Display for Scope {
 mod tests {
     use super::*;
 
+    // Conformance: Scopes: `profile`, `apps`, `gateways`, `components`, and those of entities
     #[test]
     fn every_form_survives_a_round_trip() {
         for text in ["profile", "apps", "apps:my-app", "gateways", "gateways:gw-1", "components:handler", "clients"] {

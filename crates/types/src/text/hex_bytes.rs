@@ -41,6 +41,7 @@ impl FromStr for HexBytes {
 mod tests {
     use super::*;
 
+    // Conformance: Random keys and EUIs; EUIs and payloads in hexadecimal
     #[test]
     fn ignores_spaces_between_bytes() {
         for (text, bytes) in [("", &[][..]), ("01af", &[1, 0xaf]), ("01 AF", &[1, 0xaf]), (" 0 1\taf\n", &[1, 0xaf])] {

@@ -47,6 +47,7 @@ mod tests {
     use super::*;
 
     /// The example in the documentation of lora-packet.
+    // Conformance: MIC, session keys and join-accept of LoRaWAN 1.0
     #[test]
     fn derives_session_keys_like_an_independent_implementation() {
         let key = "B6B53F4A168A7A88BDF7EA135CE9CFCA".parse().unwrap();

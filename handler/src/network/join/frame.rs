@@ -118,6 +118,7 @@ mod tests {
         KEY.parse().unwrap()
     }
 
+    // Conformance: MIC, session keys and join-accept of LoRaWAN 1.0
     #[test]
     fn parses_a_request_and_recognizes_its_key() {
         let mut frame = hex::decode(REQUEST).unwrap();
@@ -136,6 +137,7 @@ mod tests {
         assert_eq!(hex::encode_upper(JoinRequest::parse(&frame).unwrap().signed_with(&key()).unwrap()), REQUEST);
     }
 
+    // Conformance: MIC, session keys and join-accept of LoRaWAN 1.0
     #[test]
     fn encrypts_an_accept_like_an_independent_implementation() {
         for (template, expected) in ACCEPTS {

@@ -31,6 +31,7 @@ fn parse(data_rate: &str, coding_rate: &str) -> Option<(u64, u64, u64)> {
 mod tests {
     use super::*;
 
+    // Conformance: Time on air
     #[test]
     fn times_are_those_of_v2() {
         // The first is in the messages of v2; the others follow from the formula of Semtech's AN1200.13.

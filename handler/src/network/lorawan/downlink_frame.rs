@@ -92,6 +92,7 @@ mod tests {
         Some(FramePayload { port: 1, bytes: b"test", is_confirmed, has_more })
     }
 
+    // Conformance: MIC and encryption of LoRaWAN 1.0 data frames, against lora-packet
     #[test]
     fn seals_frames_like_an_independent_implementation() {
         // Made with lora-packet 0.9.3, with the keys of the example in its documentation.

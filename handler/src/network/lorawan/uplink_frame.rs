@@ -81,6 +81,7 @@ mod tests {
         UplinkFrame::parse(frame, f_cnt)?.open(&SessionKeys { nwk_s_key: &nwk_s_key, app_s_key: &app_s_key })
     }
 
+    // Conformance: MIC and encryption of LoRaWAN 1.0 data frames, against lora-packet
     #[test]
     fn opens_the_frame_of_an_independent_implementation() {
         let frame = hex::decode(FRAME).unwrap();

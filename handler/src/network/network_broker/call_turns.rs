@@ -72,6 +72,7 @@ mod tests {
         format!("app-{number}").parse().unwrap()
     }
 
+    // Conformance: A call beyond the broker's rate limit, five per second, is repeated
     #[tokio::test(start_paused = true)]
     async fn a_change_waits_for_those_of_the_same_application() {
         let (turns, app_id) = (CallTurns::default(), id(1));
@@ -82,6 +83,7 @@ mod tests {
         drop(turns.wait(&app_id).await.unwrap());
     }
 
+    // Conformance: A call beyond the broker's rate limit, five per second, is repeated
     #[tokio::test(start_paused = true)]
     async fn changes_of_other_applications_do_not_wait() {
         let turns = CallTurns::default();
@@ -94,6 +96,7 @@ mod tests {
         assert_eq!(turns.0.lock().unwrap().len(), 1, "those that are done are forgotten");
     }
 
+    // Conformance: A call beyond the broker's rate limit, five per second, is repeated
     #[tokio::test(start_paused = true)]
     async fn a_join_gives_up_earlier() {
         let (turns, app_id) = (CallTurns::default(), id(1));

@@ -85,6 +85,7 @@ mod tests {
         }
     }
 
+    // Conformance: An uplink that the network forwards too late gets no downlink
     #[test]
     fn an_answer_is_in_time_until_a_second_after_the_gateway_sends_it() {
         let at = |millis| Some(Timestamp::from_millis(millis));
@@ -96,6 +97,7 @@ mod tests {
         );
     }
 
+    // Conformance: An uplink that the network forwards too late gets no downlink
     #[test]
     fn a_message_that_does_not_say_when_it_was_received_has_no_deadline() {
         let whole = message([7, 5_000_000], 6_000_000);

@@ -158,6 +158,7 @@ mod tests {
         began.elapsed()
     }
 
+    // Conformance: An uplink that the network forwards too late gets no downlink
     #[tokio::test(start_paused = true)]
     async fn nothing_waits_for_an_answer_to_a_late_uplink() {
         let now = ManualClock::new().now();

@@ -69,6 +69,7 @@ pub(super) fn read(entry: Option<&Entry>) -> Result<Option<FrameCounters>, Error
 mod tests {
     use super::*;
 
+    // Conformance: Of templates with one counter, which come when uplinks do at once
     #[test]
     fn a_response_is_outdated_while_the_network_server_may_not_know_of_the_last_downlink() {
         let at = |millis: i64| Timestamp::from_nanos(millis * 1_000_000);

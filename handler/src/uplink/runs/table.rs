@@ -150,6 +150,7 @@ mod tests {
         assert_eq!(table.held, HashMap::from([(user(1), 1)]));
     }
 
+    // Conformance: Failures, fuel and time of functions are counted by application
     #[test]
     fn more_applications_than_places_do_not_take_turns() {
         let mut table = Table::new();
@@ -164,6 +165,7 @@ mod tests {
         assert_eq!((table.places.len(), left_out), (APPLICATIONS_MAX, [300, 300, 0]));
     }
 
+    // Conformance: Failures, fuel and time of functions are counted by application
     #[test]
     fn an_application_that_was_idle_for_two_half_hours_makes_room() {
         let mut table = Table::new();
@@ -178,6 +180,7 @@ mod tests {
         assert_eq!(table.uplinks_left_out(half_hour(2)), 1, "that of the new one, when there was no room");
     }
 
+    // Conformance: Failures, fuel and time of functions are counted by application
     #[test]
     fn users_make_room_for_those_who_have_at_least_two_fewer() {
         let mut table = Table::new();

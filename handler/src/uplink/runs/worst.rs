@@ -162,6 +162,7 @@ mod tests {
         })
     }
 
+    // Conformance: Failures, fuel and time of functions are counted by application
     #[test]
     fn the_greatest_share_of_failures_comes_first_and_then_the_greatest_number() {
         let applications = [
@@ -179,6 +180,7 @@ mod tests {
         assert_eq!(worst(&applications, 0)[0], [""; 0]);
     }
 
+    // Conformance: Failures, fuel and time of functions are counted by application
     #[test]
     fn the_greatest_mean_time_comes_first() {
         let applications = [
@@ -193,6 +195,7 @@ mod tests {
         assert_eq!(worst(&applications, 1)[1], ["as-slow"]);
     }
 
+    // Conformance: Failures, fuel and time of functions are counted by application
     #[test]
     fn each_list_has_three_applications_of_one_user_at_most() {
         let names: Vec<_> = ["greedy", "other", "unknown"]

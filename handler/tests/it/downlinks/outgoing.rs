@@ -243,6 +243,7 @@ async fn a_downlink_that_came_first_does_not_replace_the_one_that_is_leaving() {
     fixture.outgoing.stop().await;
 }
 
+// Conformance: A confirmed downlink is sent up to eight times, then `down/errors`
 #[tokio::test]
 async fn a_downlink_that_is_not_acknowledged_is_sent_eight_times_and_then_reported() {
     let network = TestNetwork::new(99);

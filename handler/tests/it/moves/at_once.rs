@@ -51,6 +51,7 @@ async fn interrupted_after(
     (fixture, moved.map(drop).map_err(|error| error.kind()))
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn several_processes_may_complete_a_move_at_once() {
     for commits in 0..COMMITS_MAX {
@@ -63,6 +64,7 @@ async fn several_processes_may_complete_a_move_at_once() {
     }
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn of_two_moves_at_once_one_is_made() {
     for commits in 0..COMMITS_MAX {
@@ -74,6 +76,7 @@ async fn of_two_moves_at_once_one_is_made() {
     }
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn a_device_that_changes_while_it_moves_keeps_the_change() {
     for commits in 0..COMMITS_MAX {
@@ -109,6 +112,7 @@ async fn a_move_that_is_refused_gives_the_id_and_the_euis_back_at_once() {
     }
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn processes_that_disagree_leave_a_device_in_one_application() {
     for (reads, commits) in (0..READS).flat_map(|reads| (0..COMMITS_MAX).map(move |commits| (reads, commits))) {
@@ -140,6 +144,7 @@ async fn processes_that_disagree_leave_a_device_in_one_application() {
     }
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn a_move_that_was_begun_twice_is_forgotten_in_the_end() {
     for commits in COMMITS_TO_DECIDE..COMMITS_MAX {
@@ -164,6 +169,7 @@ async fn a_move_that_was_begun_twice_is_forgotten_in_the_end() {
     }
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test]
 async fn a_device_that_has_arrived_keeps_its_euis_if_its_old_application_is_deleted() {
     let mut arrived = 0;

@@ -25,6 +25,7 @@ async fn resume_deletions(applications: &Applications) {
     }
 }
 
+// Conformance: Deleting an application deletes everything in it
 #[tokio::test]
 async fn deletes_everything_with_an_application() {
     let fixture = Fixture::new().await;
@@ -105,6 +106,7 @@ async fn a_new_application_inherits_nothing_from_a_deletion_that_was_killed() {
     }
 }
 
+// Conformance: Deleting an application deletes everything in it
 #[tokio::test]
 async fn refuses_a_device_that_is_set_while_its_application_is_deleted() {
     let fixture = Fixture::new().await;

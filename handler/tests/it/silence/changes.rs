@@ -43,6 +43,7 @@ async fn a_time_that_is_set_while_alarms_are_deleted_counts() {
     assert_eq!(handler.look_after(HOUR).await, ["dev"]);
 }
 
+// Conformance: An event when a device has sent nothing for a time, once for each silence
 #[tokio::test]
 async fn a_device_that_moves_begins_anew_where_it_comes() {
     let place = Place::with_time().await;
@@ -70,6 +71,7 @@ async fn a_device_that_is_back_at_once_is_reported_once() {
     assert!(handler.look_after(MINUTE).await.is_empty());
 }
 
+// Conformance: An event when a device has sent nothing for a time, once for each silence
 #[tokio::test]
 async fn a_silence_ends_with_a_join() {
     let place = Place::with_time().await;

@@ -9,6 +9,7 @@ use crate::records::{device, id};
 
 const INTERVAL: Duration = Duration::from_secs(15);
 
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
 async fn nothing_is_read_of_applications_in_which_nothing_happens() {
     let clock = ManualClock::new();
@@ -36,6 +37,7 @@ async fn nothing_is_read_of_applications_in_which_nothing_happens() {
     assert!(!reads.is_empty() && reads.iter().any(|paths| paths.contains("alarm/dev")), "{reads:?}");
 }
 
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
 async fn a_shorter_time_that_another_handler_has_set_is_noticed_at_once() {
     let place = Place::with_time().await;
@@ -47,6 +49,7 @@ async fn a_shorter_time_that_another_handler_has_set_is_noticed_at_once() {
     assert_eq!(handler.look_after(MINUTE).await, ["dev"]);
 }
 
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
 async fn an_alarm_that_a_handler_has_left_is_found_by_another_one() {
     let place = Place::with_time().await;

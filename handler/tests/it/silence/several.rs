@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{HOUR, Kind, MINUTE, Place};
 
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
 async fn what_another_handler_has_just_reported_is_not_reported_again() {
     let clock = ManualClock::new();
@@ -33,6 +34,7 @@ async fn what_another_handler_has_just_reported_is_not_reported_again() {
     assert!(two.look_after(MINUTE).await.is_empty(), "nobody has reported it");
 }
 
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
 async fn after_an_outage_of_the_store_each_can_say_what_it_has_heard() {
     let clock = ManualClock::new();
@@ -56,6 +58,7 @@ async fn after_an_outage_of_the_store_each_can_say_what_it_has_heard() {
     assert_eq!(one.look_after(HOUR).await, ["dev"]);
 }
 
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
 async fn history_that_does_not_go_back_says_nothing() {
     let place = Place::with_time().await;
@@ -70,6 +73,7 @@ async fn history_that_does_not_go_back_says_nothing() {
     assert_eq!(second.look_after(MINUTE).await, ["dev"]);
 }
 
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
 async fn devices_are_found_in_history_with_and_without_many_uplinks_of_others() {
     let quiet = ["dev", "dev-1", "dev-2", "dev-3", "dev-4", "dev-5"];

@@ -113,6 +113,7 @@ fn numbered(number: usize) -> Device {
     Device { dev_id: format!("dev-{number}").parse().unwrap(), lorawan: Lorawan::default(), ..device("my-app") }
 }
 
+// Conformance: A share of the devices tries functions, and keeps them, until they are promoted
 #[tokio::test]
 async fn devices_of_the_share_have_the_candidate_and_keep_it() {
     let fixture = Fixture::new().await;
@@ -153,6 +154,7 @@ async fn devices_of_the_share_have_the_candidate_and_keep_it() {
     assert_eq!(sources.iter().sum::<i32>(), 3, "{reads:?}");
 }
 
+// Conformance: A share of the devices tries functions, and keeps them, until they are promoted
 #[tokio::test]
 async fn functions_for_all_are_refused_until_the_candidate_has_ended() {
     let fixture = Fixture::new().await;
@@ -208,6 +210,7 @@ async fn a_candidate_may_differ_in_its_payload_format_only() {
     assert_eq!((fixture.version(1).await, fixture.version(2).await), (live, cayenne));
 }
 
+// Conformance: A share of the devices tries functions, and keeps them, until they are promoted
 #[tokio::test]
 async fn what_several_handlers_count_is_judged_together() {
     let fixture = Fixture::new().await;
@@ -246,6 +249,7 @@ async fn the_only_device_that_has_a_candidate_is_enough_to_end_it() {
     assert!(fixture.add(2, &[(&members[0], 1)]).await.is_some());
 }
 
+// Conformance: A share of the devices tries functions, and keeps them, until they are promoted
 #[tokio::test]
 async fn a_candidate_that_is_promoted_at_the_same_time_is_not_abandoned() {
     let fixture = Fixture::new().await;

@@ -59,6 +59,7 @@ async fn until_saved_as_dropped(processes: &Processes, messages: u64) {
     .await;
 }
 
+// Conformance: A start reads the queues of absent clients when they are needed
 #[tokio::test]
 async fn a_start_reads_no_queue_until_a_client_comes_back() {
     let (stores, _redis) = stores().await;
@@ -98,6 +99,7 @@ async fn a_queue_that_is_not_read_has_no_room_for_what_is_sent_again() {
     }
 }
 
+// Conformance: A start reads the queues of absent clients when they are needed
 #[tokio::test]
 async fn what_comes_for_an_absent_client_follows_its_queue_over_any_number_of_kills() {
     let (stores, _redis) = stores().await;
@@ -113,6 +115,7 @@ async fn what_comes_for_an_absent_client_follows_its_queue_over_any_number_of_ki
     }
 }
 
+// Conformance: A start reads the queues of absent clients when they are needed
 #[tokio::test]
 async fn an_absent_client_keeps_the_newest_thousand_over_kills_and_is_told_what_was_dropped() {
     let mut processes = Processes::start(in_memory()).await;
@@ -138,6 +141,7 @@ async fn an_absent_client_keeps_the_newest_thousand_over_kills_and_is_told_what_
 }
 
 /// Accepted messages are stored, and no client is told that its queue is empty.
+// Conformance: A start reads the queues of absent clients when they are needed
 #[tokio::test]
 async fn goes_on_accepting_messages_while_queues_cannot_be_read() {
     let mut processes = Processes::start(in_memory()).await;
@@ -152,6 +156,7 @@ async fn goes_on_accepting_messages_while_queues_cannot_be_read() {
     gets(&processes, "worker", 0..4).await;
 }
 
+// Conformance: A start reads the queues of absent clients when they are needed
 #[tokio::test]
 async fn a_session_that_ends_before_its_queue_is_read_leaves_nothing_behind() {
     let mut processes = Processes::start(in_memory()).await;
@@ -196,6 +201,7 @@ async fn a_clean_session_deletes_a_queue_that_was_not_read() {
 }
 
 /// Later messages have later numbers, although the clock says otherwise and nobody has read the earlier ones.
+// Conformance: A start reads the queues of absent clients when they are needed
 #[tokio::test]
 async fn a_clock_that_is_set_back_changes_no_order() {
     let mut processes = Processes::start(in_memory()).await;

@@ -7,6 +7,7 @@ use store::{Batch, Commit};
 use super::{LEASE, Processes, connect, in_memory, is_stored, key, logged, login, shared_stores};
 use crate::harness::{READ, eventually, raw_client::Login};
 
+// Conformance: What is stored of a session goes with it, and every record expires
 #[tokio::test]
 async fn a_clean_session_leaves_nothing_behind() {
     let mut processes = Processes::start(in_memory()).await;
@@ -30,6 +31,7 @@ async fn a_clean_session_leaves_nothing_behind() {
 }
 
 /// Every record of a session that is never served again goes, also if it was connected.
+// Conformance: What is stored of a session goes with it, and every record expires
 #[tokio::test]
 async fn every_record_of_a_session_expires() {
     let store = in_memory();
@@ -61,6 +63,7 @@ async fn a_session_that_becomes_persistent_keeps_what_it_has() {
     assert_eq!((client.next().await.1, client.next().await.1), ("1".to_owned(), "2".to_owned()));
 }
 
+// Conformance: What is stored of a session goes with it, and every record expires
 #[tokio::test]
 async fn a_message_that_everybody_has_goes_although_one_recipient_is_gone() {
     let mut processes = Processes::start(in_memory()).await;
@@ -87,6 +90,7 @@ async fn a_message_that_everybody_has_goes_although_one_recipient_is_gone() {
 }
 
 /// A clean session in between must not bring back what an older session with the same name left in the log.
+// Conformance: What is stored of a session goes with it, and every record expires
 #[tokio::test]
 async fn a_new_session_gets_nothing_of_an_older_one_with_its_name() {
     let (stores, _redis) = shared_stores().await;
@@ -111,6 +115,7 @@ async fn a_new_session_gets_nothing_of_an_older_one_with_its_name() {
 }
 
 /// Neither the process nor the client that showed the credential is there any more.
+// Conformance: A deleted application, a revoked or changed right
 #[tokio::test]
 async fn a_right_that_is_revoked_ends_a_session_from_before_a_restart() {
     let mut processes = Processes::start(in_memory()).await;
@@ -136,6 +141,7 @@ async fn a_right_that_is_revoked_ends_a_session_from_before_a_restart() {
 }
 
 /// A session whose rights cannot be checked must not deliver.
+// Conformance: A deleted application, a revoked or changed right
 #[tokio::test]
 async fn a_session_whose_credential_is_damaged_ends_at_the_restart() {
     let mut processes = Processes::start(in_memory()).await;

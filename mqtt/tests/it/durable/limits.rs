@@ -7,6 +7,8 @@ use store::{Batch, Commit, Key, Tag};
 use super::{Processes, Shared, in_memory, key, login, stores};
 use crate::harness::raw_client::{Login, RawClient};
 
+// Conformance: Persistent sessions keep messages while the client is away
+// Conformance: The oldest messages of a full queue are dropped, counted
 #[tokio::test]
 async fn keeps_the_newest_thousand_messages_and_says_how_many_were_dropped() {
     let mut processes = Processes::start(in_memory()).await;
@@ -63,6 +65,7 @@ async fn store_sessions(store: &Shared, count: usize) {
     }
 }
 
+// Conformance: Sessions of an application are bounded, stored ones too
 #[tokio::test]
 async fn starts_with_any_number_of_sessions_and_stores_for_as_many_as_there_may_be() {
     let (stores, _redis) = stores().await;
@@ -83,6 +86,7 @@ async fn starts_with_any_number_of_sessions_and_stores_for_as_many_as_there_may_
 }
 
 /// Each of them was to end with its connection at first, and a commit has room for 500.
+// Conformance: Sessions of an application are bounded, stored ones too
 #[tokio::test]
 async fn refuses_more_sessions_that_become_persistent_than_can_be_stored() {
     let processes = Processes::start(in_memory()).await;
@@ -109,6 +113,7 @@ async fn refuses_more_sessions_that_become_persistent_than_can_be_stored() {
     assert_eq!(client.next().await.1, "last");
 }
 
+// Conformance: Sessions of an application are bounded, stored ones too
 #[tokio::test]
 async fn clients_with_one_credential_cannot_displace_the_sessions_of_another() {
     let processes = Processes::start(in_memory()).await;
@@ -141,6 +146,7 @@ async fn what_only_publishes_is_not_stored() {
 }
 
 /// Each client is told, and none waits for the others.
+// Conformance: While the store is away, nothing is accepted for stored sessions
 #[tokio::test]
 async fn refuses_clients_while_the_store_does_not_answer() {
     let processes = Processes::start(in_memory()).await;

@@ -10,6 +10,7 @@ use crate::harness::{
     raw_client::{Login, RawClient},
 };
 
+// Conformance: A persistent session follows its client from one handler to another
 #[tokio::test]
 async fn a_session_follows_its_client_to_another_instance() {
     let (stores, _redis) = shared_stores().await;
@@ -44,6 +45,7 @@ async fn a_session_follows_its_client_to_another_instance() {
 }
 
 /// Handlers with one id behind one address are restarted one after the other.
+// Conformance: A handler that has lost a session without knowing harms it no more
 #[tokio::test]
 async fn a_process_that_starts_leaves_others_their_sessions() {
     let (stores, _redis) = shared_stores().await;
@@ -69,6 +71,7 @@ async fn a_process_that_starts_leaves_others_their_sessions() {
 }
 
 /// A process that is killed leaves its sessions to another, with another id, which collects what comes for them.
+// Conformance: A persistent session follows its client from one handler to another
 #[tokio::test]
 async fn sessions_of_a_killed_process_are_adopted() {
     let (stores, _redis) = shared_stores().await;
@@ -93,6 +96,7 @@ async fn sessions_of_a_killed_process_are_adopted() {
 }
 
 /// Between claiming the sessions and reading them, the store goes away for a moment.
+// Conformance: A persistent session follows its client from one handler to another
 #[tokio::test]
 async fn sessions_that_are_claimed_and_not_read_are_served_when_the_store_is_back() {
     for unreadable in ["mqtt/session/", "mqtt/log/"] {
@@ -113,6 +117,7 @@ async fn sessions_that_are_claimed_and_not_read_are_served_when_the_store_is_bac
 }
 
 /// The client goes on to a process that cannot read what it has claimed, and does not come back for a while.
+// Conformance: A persistent session follows its client from one handler to another
 #[tokio::test]
 async fn a_session_that_its_client_was_refused_is_served_by_the_process_that_claimed_it() {
     for unreadable in ["mqtt/session/", "mqtt/log/"] {
@@ -194,6 +199,7 @@ async fn sessions_survive_that_the_instance_gets_another_name() {
 }
 
 /// A session that one process removes may belong to another by now.
+// Conformance: A handler that has lost a session without knowing harms it no more
 #[tokio::test]
 async fn a_stale_copy_of_a_session_deletes_nothing() {
     let (stores, _redis) = shared_stores().await;
@@ -228,6 +234,7 @@ async fn a_stale_copy_of_a_session_deletes_nothing() {
 }
 
 /// A client that wants a clean session gets one wherever it connects, and the old one is gone everywhere.
+// Conformance: A handler that has lost a session without knowing harms it no more
 #[tokio::test]
 async fn a_clean_session_ends_the_one_that_another_process_has() {
     let (stores, _redis) = shared_stores().await;

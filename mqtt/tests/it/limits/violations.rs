@@ -9,6 +9,7 @@ use crate::harness::{
     settings,
 };
 
+// Conformance: What is not a CONNECT, a second one, another protocol name or level
 #[tokio::test]
 async fn disconnects_clients_that_do_not_speak_mqtt() {
     let harness = Harness::start().await;
@@ -29,6 +30,8 @@ async fn disconnects_clients_that_do_not_speak_mqtt() {
     other.ping().await;
 }
 
+// Conformance: What is not a CONNECT, a second one, another protocol name or level
+// Conformance: Truncated packets, wrong identifiers, flags, QoS and text: closed
 #[tokio::test]
 async fn disconnects_clients_that_violate_the_protocol() {
     let harness = Harness::start().await;
@@ -71,6 +74,7 @@ async fn disconnects_clients_that_violate_the_protocol() {
     other.ping().await;
 }
 
+// Conformance: What is not a CONNECT, a second one, another protocol name or level
 #[tokio::test]
 async fn refuses_connects_that_violate_the_protocol() {
     let harness = Harness::start().await;
@@ -101,6 +105,7 @@ async fn refuses_connects_that_violate_the_protocol() {
 }
 
 /// Whatever is large is refused before it takes memory or time.
+// Conformance: Thousands of properties, long client identifiers and topics: refused
 #[tokio::test]
 async fn refuses_client_identifiers_and_topics_that_are_too_long() {
     let harness = Harness::start().await;
@@ -121,6 +126,7 @@ async fn refuses_client_identifiers_and_topics_that_are_too_long() {
 }
 
 /// Those of a will stay in memory as long as the connection.
+// Conformance: Thousands of properties, long client identifiers and topics: refused
 #[tokio::test]
 async fn refuses_a_connect_with_too_many_properties() {
     let harness = Harness::start().await;
@@ -139,6 +145,7 @@ async fn refuses_a_connect_with_too_many_properties() {
     }
 }
 
+// Conformance: Truncated packets, wrong identifiers, flags, QoS and text: closed
 #[tokio::test]
 async fn disconnects_clients_that_break_the_rules_of_publications() {
     let harness = Harness::start().await;
@@ -159,6 +166,7 @@ async fn disconnects_clients_that_break_the_rules_of_publications() {
     }
 }
 
+// Conformance: QoS 2 without PUBREL, or with one identifier twice: bounded, and accepted once
 #[tokio::test]
 async fn bounds_publications_with_qos_2_that_are_never_released() {
     let harness = Harness::start_with(BrokerSettings { publishes_per_second_max: 1000, ..settings() }).await;
@@ -171,6 +179,7 @@ async fn bounds_publications_with_qos_2_that_are_never_released() {
     assert_eq!(client.closed().await, Some(0x93));
 }
 
+// Conformance: Keep-alive: at most 1200 s, and closed after one and a half
 #[tokio::test]
 async fn disconnects_a_client_that_does_not_keep_alive() {
     let harness = Harness::start().await;

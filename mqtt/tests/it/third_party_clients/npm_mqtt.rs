@@ -8,6 +8,7 @@ use testing::Node;
 use super::printed;
 use crate::harness::{Harness, settings};
 
+// Conformance: MQTT 3.1, 3.1.1 and 5
 #[tokio::test(flavor = "multi_thread")]
 async fn the_npm_package_mqtt_works_over_websocket() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("npm_mqtt");

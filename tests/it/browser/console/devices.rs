@@ -140,31 +140,37 @@ async fn move_there_and_back(name: &'static str, look: Look) {
     wait_for_text(&browser, "td", "lamp-1").await;
 }
 
+// Conformance: console: many devices moved to another application after a preview, and back
 #[tokio::test]
 async fn a_device_is_moved_to_another_application_and_back() {
     move_there_and_back("console-move-desk", Look { width: 1280, dark: true, ..DESK }).await;
 }
 
+// Conformance: console: many devices moved to another application after a preview, and back
 #[tokio::test]
 async fn a_device_is_moved_to_another_application_and_back_on_a_phone_without_scripts() {
     move_there_and_back("console-move-phone", Look { width: 375, dark: false, scripts: false }).await;
 }
 
+// Conformance: console: devices imported after a preview, once
 #[tokio::test]
 async fn a_file_of_devices_is_imported() {
     import("console-import-desk", Look { width: 1280, dark: true, ..DESK }).await;
 }
 
+// Conformance: console: devices imported after a preview, once
 #[tokio::test]
 async fn a_file_of_devices_is_imported_on_a_phone_without_scripts() {
     import("console-import-phone", Look { width: 375, dark: false, scripts: false }).await;
 }
 
+// Conformance: console: many devices changed, deleted, brought back
 #[tokio::test]
 async fn many_devices_are_changed_deleted_and_brought_back() {
     change("console-many-desk", Look { width: 1280, ..DESK }).await;
 }
 
+// Conformance: console: many devices changed, deleted, brought back
 #[tokio::test]
 async fn many_devices_are_changed_deleted_and_brought_back_on_a_phone_without_scripts() {
     change("console-many-phone", Look { width: 375, dark: true, scripts: false }).await;

@@ -64,6 +64,7 @@ async fn only_operators_try_networks_and_what_fails_is_no_markup() {
     assert_eq!(alice.post_from(Some("https://evil.example"), PATH, &form(&urls, "key")).await.status, 403);
 }
 
+// Conformance: console: bridges, kept up to date, and trials of networks
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operator_sees_the_first_uplink_of_a_network_and_what_to_set() {
     let Some(mut chirpstack) = ChirpStack::start().await else { return };
@@ -206,6 +207,7 @@ async fn a_trial_ends_when_the_browser_leaves() {
     network.stack.stop().await;
 }
 
+// Conformance: console: bridges, kept up to date, and trials of networks
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_trial_of_the_same_user_replaces_the_first() {
     let (network, visitor) = bridged(Arc::new(SystemClock), |_, _| away("alice-app")).await;

@@ -28,6 +28,7 @@ fn file() -> String {
     )
 }
 
+// Conformance: console: devices imported after a preview, once
 #[tokio::test]
 async fn a_file_is_imported_after_somebody_has_seen_what_it_would_do() {
     let network = Network::start().await;
@@ -68,6 +69,7 @@ async fn a_file_is_imported_after_somebody_has_seen_what_it_would_do() {
     assert!(stored(&alice, "sensor-1").await.is_some());
 }
 
+// Conformance: console: devices imported after a preview, once
 #[tokio::test]
 async fn nothing_is_done_that_nobody_has_seen() {
     let network = Network::start().await;
@@ -94,6 +96,7 @@ async fn nothing_is_done_that_nobody_has_seen() {
     assert_eq!(stored(&alice, "dev-1").await.unwrap().lorawan_device.unwrap().dev_eui.to_hex(), "0102030405060708");
 }
 
+// Conformance: console: devices imported after a preview, once
 #[tokio::test]
 async fn a_file_that_cannot_be_read_is_refused_and_is_in_no_page() {
     let network = Network::start().await;
@@ -117,6 +120,7 @@ async fn a_file_that_cannot_be_read_is_refused_and_is_in_no_page() {
     assert!(page.status == 400 && page.html.contains("must be entered again"), "{}: {}", page.status, page.html);
 }
 
+// Conformance: console: devices imported after a preview, once
 #[tokio::test]
 async fn a_file_outlives_neither_its_time_nor_its_login() {
     let (network, clock) = Network::with_clock(|_| ()).await;
@@ -173,6 +177,7 @@ async fn a_chosen_file_is_in_the_form_as_it_is_or_not_at_all() {
     browser.look("import").await;
 }
 
+// Conformance: console: devices imported after a preview, once
 #[tokio::test]
 async fn nobody_else_imports_devices() {
     let network = Network::start().await;

@@ -37,6 +37,7 @@ async fn devices(network: &Network) -> (Owner, Visitor) {
     (alice, visitor)
 }
 
+// Conformance: console: many devices changed, deleted, brought back
 #[tokio::test]
 async fn an_attribute_of_many_devices_is_set_and_removed_and_nothing_else() {
     let network = Network::start().await;
@@ -62,6 +63,7 @@ async fn an_attribute_of_many_devices_is_set_and_removed_and_nothing_else() {
     assert_eq!(stored(&alice, "dev-1").await.unwrap(), before);
 }
 
+// Conformance: console: many devices changed, deleted, brought back
 #[tokio::test]
 async fn devices_that_cannot_be_changed_are_named_and_the_others_are_changed() {
     let network = Network::start().await;
@@ -85,6 +87,7 @@ async fn devices_that_cannot_be_changed_are_named_and_the_others_are_changed() {
     }
 }
 
+// Conformance: console: many devices changed, deleted, brought back
 #[tokio::test]
 async fn all_devices_that_match_are_chosen_at_once() {
     let network = Network::start().await;
@@ -102,6 +105,7 @@ async fn all_devices_that_match_are_chosen_at_once() {
     assert_eq!(table.html.matches("checked>lamp-").count(), 60, "{}", table.html);
 }
 
+// Conformance: console: many devices changed, deleted, brought back
 #[tokio::test]
 async fn many_devices_are_deleted_after_their_number_was_typed_and_are_brought_back() {
     let network = Network::start().await;
@@ -135,6 +139,7 @@ async fn many_devices_are_deleted_after_their_number_was_typed_and_are_brought_b
     assert!(page.html.contains("0 devices deleted") && !page.html.contains("Undo"), "{}", page.html);
 }
 
+// Conformance: console: many devices changed, deleted, brought back
 #[tokio::test]
 async fn a_deletion_is_undone_after_its_page_was_left() {
     let (network, clock) = Network::with_clock(|_| ()).await;
@@ -162,6 +167,7 @@ async fn a_deletion_is_undone_after_its_page_was_left() {
     assert!(!visitor.get(APPLICATION).await.html.contains("Bring back"));
 }
 
+// Conformance: console: many devices changed, deleted, brought back
 #[tokio::test]
 async fn nobody_else_undoes_a_deletion_nor_in_another_application() {
     let network = Network::start().await;
@@ -210,6 +216,7 @@ async fn a_second_click_does_not_lose_what_brings_devices_back() {
     assert!(stored(&alice, "dev-1").await.is_none());
 }
 
+// Conformance: console: many devices changed, deleted, brought back
 #[tokio::test]
 async fn a_change_of_many_devices_comes_back_after_the_login() {
     let (network, clock) = Network::with_clock(|_| ()).await;
@@ -224,6 +231,7 @@ async fn a_change_of_many_devices_comes_back_after_the_login() {
     assert!(device.html.contains("<h1>dev-1</h1>") && !device.html.contains("floor"), "{}", device.html);
 }
 
+// Conformance: console: many devices changed, deleted, brought back
 #[tokio::test]
 async fn nobody_else_changes_or_deletes_many_devices() {
     let network = Network::start().await;

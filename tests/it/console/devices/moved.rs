@@ -37,6 +37,7 @@ fn anywhere(device: Option<Device>) -> Device {
     Device { app_id: String::new(), lorawan_device: lorawan, ..device }
 }
 
+// Conformance: console: many devices moved to another application after a preview, and back
 #[tokio::test]
 async fn devices_are_moved_after_a_preview_and_moved_back() {
     let network = Network::start().await;
@@ -74,6 +75,7 @@ async fn devices_are_moved_after_a_preview_and_moved_back() {
     assert!(!page.html.contains("Undo"), "{}", page.html);
 }
 
+// Conformance: console: many devices moved to another application after a preview, and back
 #[tokio::test]
 async fn downlinks_that_are_dropped_are_counted() {
     let network = Network::start().await;
@@ -89,6 +91,7 @@ async fn downlinks_that_are_dropped_are_counted() {
     assert!(moved.html.contains("1 downlink that waited was dropped."), "{}", moved.html);
 }
 
+// Conformance: console: many devices moved to another application after a preview, and back
 #[tokio::test]
 async fn nothing_moves_to_where_the_user_may_not_change_devices() {
     let network = Network::start().await;
@@ -111,6 +114,7 @@ async fn nothing_moves_to_where_the_user_may_not_change_devices() {
     assert!(stored(&alice, "dev-1").await.is_some());
 }
 
+// Conformance: console: many devices moved to another application after a preview, and back
 #[tokio::test]
 async fn a_move_comes_back_after_the_login() {
     let (network, clock) = Network::with_clock(|_| ()).await;

@@ -9,6 +9,7 @@ const DECODER: &str = "function Decoder(bytes) {
   return bytes[0] ? { Battery_Voltage: bytes[0] / 10 } : { celsius: 20 };
 }";
 
+// Conformance: console: battery and silence of devices
 #[tokio::test]
 async fn the_battery_is_that_of_the_newest_uplink_that_has_one() {
     let network = Network::start().await;
@@ -25,6 +26,7 @@ async fn the_battery_is_that_of_the_newest_uplink_that_has_one() {
     assert!(table.html.contains("Missing frames") && !table.html.contains("badge bad"), "{}", table.html);
 }
 
+// Conformance: console: battery and silence of devices
 #[tokio::test]
 async fn devices_that_were_not_seen_for_some_time_are_shown_alone() {
     let (network, clock) = Network::with_clock(|_| ()).await;

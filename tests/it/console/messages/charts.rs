@@ -14,6 +14,7 @@ const DECODER: &str = "function Decoder(bytes) {
   return { celsius: bytes[0], '<script>\"=1': bytes[0] / 3 };
 }";
 
+// Conformance: console: charts of numeric fields, as pictures, tables and CSV
 #[tokio::test]
 async fn numeric_fields_are_pictures_and_tables_and_a_file() {
     let network = Network::start().await;
@@ -44,6 +45,7 @@ async fn numeric_fields_are_pictures_and_tables_and_a_file() {
     assert!(all.html.contains(",\"<script>\"\"=1\","), "{}", all.html);
 }
 
+// Conformance: console: charts of numeric fields, as pictures, tables and CSV
 #[tokio::test]
 async fn links_and_a_form_select_a_part_of_the_time() {
     let network = Network::start().await;
@@ -80,6 +82,7 @@ async fn several(network: &Network) -> (Owner, Visitor) {
     (alice, visitor)
 }
 
+// Conformance: console: charts of numeric fields, as pictures, tables and CSV
 #[tokio::test]
 async fn several_devices_are_in_one_picture_and_one_file() {
     let network = Network::start().await;
@@ -115,6 +118,7 @@ async fn several_devices_are_in_one_picture_and_one_file() {
     assert_eq!(summaries, [2, 1], "no two of a device sound alike: {}", fields.html);
 }
 
+// Conformance: console: charts of numeric fields, as pictures, tables and CSV
 #[tokio::test]
 async fn devices_of_a_chart_are_chosen_in_the_table() {
     let network = Network::start().await;
@@ -157,6 +161,7 @@ async fn devices_of_a_chart_are_chosen_in_the_table() {
     assert!(refused.status == 400 && !refused.html.contains("<b>"), "{}: {}", refused.status, refused.html);
 }
 
+// Conformance: console: charts of numeric fields, as pictures, tables and CSV
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chart_and_its_file_say_what_cannot_be_read() {
     let network = Network::start().await;

@@ -17,6 +17,7 @@ async fn read_until(response: &mut Response, text: &str) -> String {
     all
 }
 
+// Conformance: console: live view
 #[tokio::test]
 async fn messages_and_failures_appear_as_they_come() {
     let network = Network::start().await;
@@ -37,6 +38,7 @@ async fn messages_and_failures_appear_as_they_come() {
     read_until(&mut events, "too short").await;
 }
 
+// Conformance: console: live view
 #[tokio::test]
 async fn the_server_leaves_out_what_is_not_wanted() {
     let network = Network::start().await;
@@ -49,6 +51,7 @@ async fn the_server_leaves_out_what_is_not_wanted() {
     assert!(!text.contains("celsius"), "{text}");
 }
 
+// Conformance: console: live view
 #[tokio::test]
 async fn a_kind_and_a_port_are_filtered_and_what_is_no_filter_is_named() {
     let network = Network::start().await;
@@ -77,6 +80,7 @@ async fn a_kind_and_a_port_are_filtered_and_what_is_no_filter_is_named() {
     }
 }
 
+// Conformance: console: live view
 #[tokio::test]
 async fn a_text_is_found_behind_what_fits_on_a_line() {
     let network = Network::start().await;
@@ -91,6 +95,7 @@ async fn a_text_is_found_behind_what_fits_on_a_line() {
     assert!(text.contains(r#""payload":"02""#) && !text.contains(r#""payload":"01""#), "{text}");
 }
 
+// Conformance: console: live view
 #[tokio::test]
 async fn nobody_opens_the_live_views_of_others() {
     let network = Network::with(|settings| settings.console.live_views_max = 8).await;

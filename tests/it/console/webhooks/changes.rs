@@ -48,6 +48,7 @@ async fn submit(visitor: &Visitor, page: &Page, typed: &[(&str, &str)]) -> Page 
     visitor.post(CHANGE, &fields).await
 }
 
+// Conformance: console: webhooks changed; nothing typed is lost, and no secret is in a page
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_left_as_it_was_stays_and_headers_and_key_are_in_no_page() {
     let network = network().await;
@@ -80,6 +81,7 @@ async fn what_is_left_as_it_was_stays_and_headers_and_key_are_in_no_page() {
     network.stack.stop().await;
 }
 
+// Conformance: console: webhooks changed; nothing typed is lost, and no secret is in a page
 #[tokio::test]
 async fn a_change_that_is_not_valid_is_refused_at_its_field() {
     let network = network().await;
@@ -110,6 +112,7 @@ async fn a_change_that_is_not_valid_is_refused_at_its_field() {
     assert_eq!(stored(&network, &alice).await["url"], receiver.url(), "nothing has changed");
 }
 
+// Conformance: console: webhooks changed; nothing typed is lost, and no secret is in a page
 #[tokio::test]
 async fn nothing_is_lost_when_somebody_else_changes_the_webhook_in_between() {
     let network = network().await;
@@ -145,6 +148,7 @@ async fn nothing_is_lost_when_somebody_else_changes_the_webhook_in_between() {
     assert!(gone.status == 404 && gone.html.contains("typed-by-me"), "{}: {}", gone.status, gone.html);
 }
 
+// Conformance: console: webhooks changed; nothing typed is lost, and no secret is in a page
 #[tokio::test]
 async fn a_change_that_is_there_already_is_no_conflict() {
     let network = network().await;
@@ -174,6 +178,7 @@ async fn a_change_that_is_there_already_is_no_conflict() {
     assert_eq!(stored(&network, &alice).await["header_names"], names, "what they have set stays");
 }
 
+// Conformance: console: webhooks changed; nothing typed is lost, and no secret is in a page
 #[tokio::test(flavor = "multi_thread")]
 async fn values_that_somebody_else_has_set_are_not_replaced_unseen() {
     let network = network().await;
@@ -199,6 +204,7 @@ async fn values_that_somebody_else_has_set_are_not_replaced_unseen() {
     network.stack.stop().await;
 }
 
+// Conformance: console: webhooks changed; nothing typed is lost, and no secret is in a page
 #[tokio::test]
 async fn what_was_typed_about_a_webhook_comes_back_after_the_login() {
     let (network, clock) =
@@ -221,6 +227,7 @@ async fn what_was_typed_about_a_webhook_comes_back_after_the_login() {
     assert!(saved.html.contains("The webhook was changed.") && saved.html.contains(&url), "{}", saved.html);
 }
 
+// Conformance: console: webhooks changed; nothing typed is lost, and no secret is in a page
 #[tokio::test]
 async fn nobody_else_changes_a_webhook() {
     let network = network().await;

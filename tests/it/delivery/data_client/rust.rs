@@ -30,6 +30,8 @@ fn dev_id() -> DevId {
     "dev-1".parse().unwrap()
 }
 
+// Conformance: The MQTT client receives messages and sends downlinks
+// Conformance: The data client for Rust
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_and_listeners_hear_their_devices() {
     let network = Network::start().await;
@@ -54,6 +56,8 @@ async fn streams_and_listeners_hear_their_devices() {
     network.stack.stop().await;
 }
 
+// Conformance: The MQTT client receives messages and sends downlinks
+// Conformance: The data client for Rust
 #[tokio::test(flavor = "multi_thread")]
 async fn sends_downlinks_and_hears_of_them() {
     let network = Network::start().await;
@@ -75,6 +79,7 @@ async fn sends_downlinks_and_hears_of_them() {
     network.stack.stop().await;
 }
 
+// Conformance: The data client for Rust
 #[tokio::test(flavor = "multi_thread")]
 async fn receives_again_after_the_connection_was_lost() {
     let network = Network::start().await;

@@ -77,6 +77,7 @@ impl World {
     }
 }
 
+// Conformance: The requests of RabbitMQ, EMQX
 #[tokio::test(flavor = "multi_thread")]
 async fn rabbitmq_gets_the_rules_of_the_embedded_broker() {
     let world = World::start().await;
@@ -144,6 +145,7 @@ async fn rabbitmq_gets_the_rules_of_the_embedded_broker() {
     world.network.stack.stop().await;
 }
 
+// Conformance: The requests of RabbitMQ, EMQX
 #[tokio::test(flavor = "multi_thread")]
 async fn emqx_gets_the_rules_of_the_embedded_broker() {
     let world = World::start().await;
@@ -183,6 +185,7 @@ async fn emqx_gets_the_rules_of_the_embedded_broker() {
     world.network.stack.stop().await;
 }
 
+// Conformance: The requests of RabbitMQ, EMQX
 #[tokio::test(flavor = "multi_thread")]
 async fn vernemq_gets_the_rules_and_narrowed_filters() {
     let world = World::start().await;
@@ -229,6 +232,7 @@ async fn vernemq_gets_the_rules_and_narrowed_filters() {
     world.network.stack.stop().await;
 }
 
+// Conformance: The requests of RabbitMQ, EMQX
 #[tokio::test(flavor = "multi_thread")]
 async fn mosquitto_gets_the_rules_of_the_embedded_broker() {
     let world = World::start().await;
@@ -252,6 +256,7 @@ async fn mosquitto_gets_the_rules_of_the_embedded_broker() {
     world.network.stack.stop().await;
 }
 
+// Conformance: The requests of RabbitMQ, EMQX
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revoked_key_and_a_missing_right_count_at_once() {
     let world = World::start().await;
@@ -278,6 +283,7 @@ async fn a_revoked_key_and_a_missing_right_count_at_once() {
 }
 
 /// It would get what waits for the other.
+// Conformance: They give no session to a key that may read less
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_may_not_read_gets_no_session_of_one_that_may() {
     let world = World::start().await;
@@ -292,6 +298,7 @@ async fn a_key_that_may_not_read_gets_no_session_of_one_that_may() {
     world.network.stack.stop().await;
 }
 
+// Conformance: They give no session to a key that may read less
 #[tokio::test(flavor = "multi_thread")]
 async fn an_application_has_a_bounded_number_of_client_ids() {
     let world = World::with(|settings| settings.external_broker.clients_per_application_max = 2).await;
@@ -319,6 +326,7 @@ async fn client_ids_name_their_application_if_the_operator_wants_it() {
     world.network.stack.stop().await;
 }
 
+// Conformance: They give no session to a key that may read less
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_answered_without_the_secret() {
     let world = World::start().await;

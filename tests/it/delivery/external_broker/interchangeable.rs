@@ -261,6 +261,7 @@ async fn queued_twice(owner: &Owner) -> usize {
     twice
 }
 
+// Conformance: Three handlers on one Redis, killed in turn under load
 #[tokio::test(flavor = "multi_thread")]
 async fn whichever_handler_accepts_a_message_every_subscriber_hears_it() {
     let (Some(mosquitto), Some(redis)) = (Mosquitto::start(), RedisProcess::start()) else { return };
@@ -268,6 +269,7 @@ async fn whichever_handler_accepts_a_message_every_subscriber_hears_it() {
 }
 
 /// RabbitMQ has no shared subscriptions, so the handlers take turns with one session.
+// Conformance: Three handlers on one Redis, killed in turn under load
 #[tokio::test(flavor = "multi_thread")]
 async fn handlers_at_two_nodes_of_rabbitmq_are_interchangeable() {
     let Some([first, second]) = RabbitMq::start_mqtt_pair() else { return };
@@ -277,6 +279,7 @@ async fn handlers_at_two_nodes_of_rabbitmq_are_interchangeable() {
 }
 
 /// Accepted messages are in the replica that takes over.
+// Conformance: The same while the primary of a Redis behind sentinels is killed
 #[tokio::test(flavor = "multi_thread")]
 async fn handlers_whose_redis_fails_over_are_interchangeable() {
     let (Some(mosquitto), Some(redis)) = (Mosquitto::start(), RedisSentinels::start(2)) else { return };

@@ -50,6 +50,7 @@ async fn until_retried(metrics: &str) {
     timeout(MESSAGE_TIMEOUT, retried).await.expect("it is offered again");
 }
 
+// Conformance: Through an existing broker
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_go_to_the_broker_and_downlinks_come_from_it() {
     let Some(mosquitto) = Mosquitto::start() else { return };
@@ -76,6 +77,7 @@ async fn messages_go_to_the_broker_and_downlinks_come_from_it() {
     network.stack.stop().await;
 }
 
+// Conformance: Through an existing broker
 #[tokio::test(flavor = "multi_thread")]
 async fn an_uplink_that_the_broker_does_not_confirm_is_not_accepted() {
     let Some(mosquitto) = Mosquitto::start() else { return };
@@ -103,6 +105,7 @@ async fn an_uplink_that_the_broker_does_not_confirm_is_not_accepted() {
     network.stack.stop().await;
 }
 
+// Conformance: A downlink stays in the broker until it is in the queue of its device
 #[tokio::test(flavor = "multi_thread")]
 async fn a_downlink_waits_in_the_broker_until_it_can_be_stored() {
     let (Some(mosquitto), Some(redis)) = (Mosquitto::start(), RedisProcess::start()) else { return };

@@ -9,6 +9,7 @@ use types::Credential;
 use super::until_ready;
 use crate::harness::{MESSAGE_TIMEOUT, Network};
 
+// Conformance: RabbitMQ asks Airlock what its clients may do
 #[tokio::test(flavor = "multi_thread")]
 async fn rabbitmq_lets_applications_do_what_their_keys_allow() {
     // The broker has to know the address before Airlock listens there.

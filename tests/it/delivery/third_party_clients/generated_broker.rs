@@ -17,6 +17,8 @@ use crate::{
 const BROKER: &str = "broker-1";
 const JOIN_EUI: &str = "0004A30B001C0599";
 
+// Conformance: A network broker on the code that v2 generated
+// Conformance: An access key without issuer is one of the only account service that is trusted
 #[tokio::test(flavor = "multi_thread")]
 async fn a_network_broker_with_the_generated_code_of_v2_works() {
     let Some(python) = python() else { return };

@@ -45,6 +45,7 @@ impl Registrations {
     }
 }
 
+// Conformance: Every call and every message field
 #[tokio::test(flavor = "multi_thread")]
 async fn every_call_works_with_the_generated_code_of_v2() {
     let Some(python) = python() else { return };

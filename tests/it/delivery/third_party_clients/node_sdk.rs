@@ -57,6 +57,7 @@ async fn set_functions(owner: &Owner) {
     owner.handler.set_application(application).await.unwrap();
 }
 
+// Conformance: `ttn` of npm, unmodified
 #[tokio::test(flavor = "multi_thread")]
 async fn the_node_client_of_v2_works_unmodified() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("npm_ttn");

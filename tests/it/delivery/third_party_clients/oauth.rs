@@ -51,6 +51,7 @@ impl Site {
     }
 }
 
+// Conformance: GET /users/authorize: login, consent, redirect with a code
 #[tokio::test(flavor = "multi_thread")]
 async fn authlib_does_the_code_refresh_and_password_flows() {
     let script = "authlib_flows.py";
@@ -61,6 +62,7 @@ async fn authlib_does_the_code_refresh_and_password_flows() {
     flows(command).await;
 }
 
+// Conformance: POST /users/token: `password`, `authorization_code`
 #[tokio::test(flavor = "multi_thread")]
 async fn simple_oauth2_does_the_code_refresh_and_password_flows() {
     let script = "simple_oauth2_flows.js";
@@ -68,6 +70,8 @@ async fn simple_oauth2_does_the_code_refresh_and_password_flows() {
     flows(node.command(&path(script))).await;
 }
 
+// Conformance: GET /key
+// Conformance: A bearer token is verified with the published key
 #[tokio::test(flavor = "multi_thread")]
 async fn pyjwt_verifies_a_token_with_the_published_key_alone() {
     let script = "pyjwt_key.py";

@@ -76,6 +76,7 @@ async fn go_to_provider(browser: &Browser) {
     browser.wait_for("Authorize Client").await;
 }
 
+// Conformance: logins at OpenID Connect providers
 #[tokio::test(flavor = "multi_thread")]
 async fn a_browser_without_scripts_logs_in_at_a_provider_and_links_a_login() {
     let Some(provider) = Provider::start() else { return };

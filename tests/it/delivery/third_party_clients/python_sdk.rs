@@ -35,6 +35,12 @@ pub(crate) async fn run(python: &Python, program: &str, environment: Vec<(&'stat
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
+// Conformance: `app_id`, the four functions, `payload_format` stored verbatim
+// Conformance: Register, get, set, delete over gRPC and HTTP
+// Conformance: Every field, in gRPC and JSON
+// Conformance: `port`, `confirmed`, `schedule`, `payload_raw`, `payload_fields`
+// Conformance: DryUplink, DryDownlink, SimulateUplink over gRPC and HTTP
+// Conformance: Plain text for every client that supports it
 #[tokio::test(flavor = "multi_thread")]
 async fn the_python_client_of_v2_works_unmodified() {
     let Some(python) = python() else { return };

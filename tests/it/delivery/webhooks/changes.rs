@@ -17,6 +17,7 @@ async fn changed(network: &Network, owner: &Owner, change: Value) -> Value {
     webhook
 }
 
+// Conformance: A webhook is changed in place
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_change_leaves_out_stays_and_null_removes() {
     let (network, mut receiver) = (start(|_| ()).await, Receiver::start().await);
@@ -58,6 +59,7 @@ async fn what_a_change_leaves_out_stays_and_null_removes() {
     network.stack.stop().await;
 }
 
+// Conformance: A webhook is changed in place
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_for_a_webhook_goes_to_its_new_address_without_the_headers_of_the_old_one() {
     let (network, mut away, mut other) = (start(|_| ()).await, Receiver::start().await, Receiver::start().await);
@@ -79,6 +81,7 @@ async fn what_waits_for_a_webhook_goes_to_its_new_address_without_the_headers_of
     network.stack.stop().await;
 }
 
+// Conformance: A webhook is changed in place
 #[tokio::test(flavor = "multi_thread")]
 async fn of_changes_that_start_from_the_same_revision_one_is_made() {
     let network = start(|_| ()).await;

@@ -96,6 +96,7 @@ async fn a_webhook_stops_with_the_key_that_set_it_and_loses_nothing() {
     network.stack.stop().await;
 }
 
+// Conformance: A webhook is changed in place
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_webhook_goes_on_with_the_grant_of_whoever_changes_it() {
     let (network, mut receiver) = (start(|_| ()).await, Receiver::start().await);

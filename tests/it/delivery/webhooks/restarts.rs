@@ -37,6 +37,7 @@ fn number(text: &str) -> u64 {
 
 const DECODER: &str = "function Decoder(bytes) { return { n: bytes[0] }; }";
 
+// Conformance: What was accepted is delivered after a kill, and by one of several handlers
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_server_delivers_what_it_accepted() {
     let (dir, mut receiver) = (tempfile::tempdir().unwrap(), Receiver::start().await);
@@ -75,6 +76,7 @@ async fn a_killed_server_delivers_what_it_accepted() {
     process.stop();
 }
 
+// Conformance: What was accepted is delivered after a kill, and by one of several handlers
 #[tokio::test(flavor = "multi_thread")]
 async fn what_several_handlers_accept_is_delivered_by_one() {
     let Some(redis) = RedisProcess::start() else { return };

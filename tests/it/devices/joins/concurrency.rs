@@ -55,11 +55,13 @@ async fn many(broker: &NetworkBroker, owner: &Owner, dev_id: &str, dev_eui: &str
     tries.join_all().await
 }
 
+// Conformance: A nonce is accepted once, even under concurrency
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_many_joins_with_one_nonce_succeeds() {
     one_of_many(network().await).await;
 }
 
+// Conformance: A nonce is accepted once, even under concurrency
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_many_joins_with_one_nonce_succeeds_on_redis() {
     let Some(redis) = RedisProcess::start() else { return };

@@ -32,6 +32,8 @@ pub(super) async fn devices(owner: &Owner) -> Vec<String> {
     devices.into_iter().map(|device| device.dev_id).collect()
 }
 
+// Conformance: Register on join: the template, its key, the new device
+// Conformance: Error messages of v2, and the events `activations`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_template_registers_devices_with_the_right_key() {
     let network = network().await;

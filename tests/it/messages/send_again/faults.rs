@@ -25,6 +25,7 @@ use crate::{
 const UPLINKS: u8 = 60;
 const KILLED_AFTER: usize = 10;
 
+// Conformance: Stored messages are sent again, marked, with their own times and newest fields
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_queue_gets_no_more_and_loses_nothing_live() {
     let network = Network::with(|settings| {
@@ -76,6 +77,7 @@ async fn a_full_queue_gets_no_more_and_loses_nothing_live() {
     network.stack.stop().await;
 }
 
+// Conformance: Stored messages are sent again, marked, with their own times and newest fields
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_of_a_deleted_device_are_not_sent() {
     let network = Network::start().await;
@@ -97,6 +99,7 @@ async fn messages_of_a_deleted_device_are_not_sent() {
     network.stack.stop().await;
 }
 
+// Conformance: Stored messages are sent again, marked, with their own times and newest fields
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_goes_on_after_the_server_was_killed() {
     server::system::install_crypto();

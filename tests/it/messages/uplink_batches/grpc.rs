@@ -18,6 +18,7 @@ async fn answers(owner: &Owner, messages: Vec<SimulatedUplinkMessage>) -> client
     Ok(all)
 }
 
+// Conformance: Many uplinks in one request
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_over_grpc_is_the_same() {
     let (network, owner) = start().await;

@@ -42,6 +42,8 @@ async fn payload(broker: &FakeBroker) -> String {
     hex::encode_upper(broker.downlink().await.payload)
 }
 
+// Conformance: Publish: the network server's template becomes the downlink
+// Conformance: Transmitting downlinks, and acknowledgements
 #[tokio::test(flavor = "multi_thread")]
 async fn a_downlink_answers_the_next_uplink() {
     let (network, owner, broker) = linked("sender").await;
@@ -83,6 +85,7 @@ async fn a_downlink_answers_the_next_uplink() {
     network.stack.stop().await;
 }
 
+// Conformance: Of templates with one counter, which come when uplinks do at once
 #[tokio::test(flavor = "multi_thread")]
 async fn a_counter_serves_for_one_downlink_only() {
     let (network, owner, broker) = linked("counting").await;
@@ -104,6 +107,7 @@ async fn a_counter_serves_for_one_downlink_only() {
     network.stack.stop().await;
 }
 
+// Conformance: Transmitting downlinks, and acknowledgements
 #[tokio::test(flavor = "multi_thread")]
 async fn a_downlink_waits_while_no_gateway_can_send_it() {
     let (network, owner, broker) = linked("waiting").await;
@@ -117,6 +121,7 @@ async fn a_downlink_waits_while_no_gateway_can_send_it() {
     network.stack.stop().await;
 }
 
+// Conformance: An uplink that the network forwards too late gets no downlink
 #[tokio::test(flavor = "multi_thread")]
 async fn a_downlink_is_not_spent_on_an_uplink_that_the_network_forwards_too_late() {
     let (network, owner, broker) = linked("punctual").await;
@@ -139,6 +144,7 @@ async fn a_downlink_is_not_spent_on_an_uplink_that_the_network_forwards_too_late
     network.stack.stop().await;
 }
 
+// Conformance: Transmitting downlinks, and acknowledgements
 #[tokio::test(flavor = "multi_thread")]
 async fn a_confirmed_downlink_is_sent_until_it_is_acknowledged() {
     let (network, owner, broker) = linked("confirming").await;
@@ -161,6 +167,7 @@ async fn a_confirmed_downlink_is_sent_until_it_is_acknowledged() {
     network.stack.stop().await;
 }
 
+// Conformance: Transmitting downlinks, and acknowledgements
 #[tokio::test(flavor = "multi_thread")]
 async fn a_downlink_that_is_never_acknowledged_is_given_up() {
     let (network, owner, broker) = linked("stubborn").await;

@@ -18,6 +18,7 @@ fn token(identity: &Identity, id: &str) -> Option<Secret> {
     identity.token(&id.parse().unwrap(), SystemClock.now())
 }
 
+// Conformance: The tokens that components sign themselves, verified with the announced key
 #[tokio::test(flavor = "multi_thread")]
 async fn a_network_broker_is_known_by_the_key_that_it_has_announced() {
     let (network, owner, broker) = linked("known").await;
@@ -37,6 +38,7 @@ async fn a_network_broker_is_known_by_the_key_that_it_has_announced() {
     network.stack.stop().await;
 }
 
+// Conformance: The tokens that components sign themselves, verified with the announced key
 #[tokio::test(flavor = "multi_thread")]
 async fn a_network_broker_without_an_announced_key_is_refused() {
     let (network, owner, identity) = {

@@ -21,6 +21,7 @@ async fn move_device(handler: &HandlerClient, owner: &Owner, to: &AppId) {
     handler.move_device((&owner.app_id, &from_id), (to, &to_id)).await.unwrap();
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test(flavor = "multi_thread")]
 async fn the_network_server_learns_that_a_device_moved_and_nothing_is_lost_meanwhile() {
     let (network, owner, broker) = linked("mover").await;
@@ -52,6 +53,7 @@ async fn the_network_server_learns_that_a_device_moved_and_nothing_is_lost_meanw
     network.stack.stop().await;
 }
 
+// Conformance: A device moves to another application of the handler, whole, once
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_is_brought_to_a_network_server_that_refused_it_when_it_moved() {
     let (network, owner, broker) = linked("stubborn").await;

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::harness::{Network, airlock, printed, run};
 
+// Conformance: Devices are brought to network servers without them
 #[tokio::test(flavor = "multi_thread")]
 async fn devices_that_were_there_first_are_brought_to_a_network_broker_that_appears() {
     let network = Network::with(|settings| settings.handler.network_brokers = vec![BROKER.parse().unwrap()]).await;
@@ -22,6 +23,7 @@ async fn devices_that_were_there_first_are_brought_to_a_network_broker_that_appe
     network.stack.stop().await;
 }
 
+// Conformance: Devices are brought to network servers without them
 #[tokio::test(flavor = "multi_thread")]
 async fn devices_are_brought_again_after_the_network_server_lost_them() {
     let network = Network::with(|settings| settings.handler.network_brokers = vec![BROKER.parse().unwrap()]).await;
@@ -60,6 +62,7 @@ async fn devices_are_brought_again_after_the_network_server_lost_them() {
     network.stack.stop().await;
 }
 
+// Conformance: Devices are brought to network servers without them
 #[tokio::test(flavor = "multi_thread")]
 async fn euis_that_the_operator_releases_are_deleted_in_the_network_server() {
     let Some(redis) = RedisProcess::start() else { return };

@@ -37,6 +37,7 @@ pub(super) fn device_1(app_id: &str) -> Device {
     }
 }
 
+// Conformance: SetDevice, DeleteDevice and RegisterApplicationHandler at the network broker
 #[tokio::test(flavor = "multi_thread")]
 async fn the_network_server_learns_of_devices_before_the_handler_keeps_them() {
     let (network, owner, broker) = linked("teller").await;
@@ -58,6 +59,7 @@ async fn the_network_server_learns_of_devices_before_the_handler_keeps_them() {
     network.stack.stop().await;
 }
 
+// Conformance: SetDevice, DeleteDevice and RegisterApplicationHandler at the network broker
 #[tokio::test(flavor = "multi_thread")]
 async fn an_access_key_is_exchanged_for_a_token() {
     let (network, owner, broker) = linked("exchanger").await;
@@ -69,6 +71,7 @@ async fn an_access_key_is_exchanged_for_a_token() {
     network.stack.stop().await;
 }
 
+// Conformance: SetDevice, DeleteDevice and RegisterApplicationHandler at the network broker
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_that_the_network_server_refuses_is_not_kept() {
     let (network, owner, broker) = linked("refused-there").await;
@@ -89,6 +92,7 @@ fn double(owner: &Owner, dev_id: &str) -> handler::Device {
     device.into()
 }
 
+// Conformance: A refused device changes nothing in the network server
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_device_changes_nothing_in_the_network_server() {
     let (network, owner, broker) = linked("victim").await;
@@ -112,6 +116,7 @@ async fn a_refused_device_changes_nothing_in_the_network_server() {
     network.stack.stop().await;
 }
 
+// Conformance: A refused device changes nothing in the network server
 #[tokio::test(flavor = "multi_thread")]
 async fn what_one_network_server_refuses_is_put_back_in_the_others() {
     let brokers = [BROKER, "broker-2"].map(|id| id.parse().unwrap()).to_vec();
@@ -151,6 +156,7 @@ async fn what_one_network_server_refuses_is_put_back_in_the_others() {
     network.stack.stop().await;
 }
 
+// Conformance: Deleting an application deletes its devices at the network broker
 #[tokio::test(flavor = "multi_thread")]
 async fn the_devices_of_a_deleted_application_are_deleted_there_first() {
     let (network, owner, broker) = linked("leaver").await;
@@ -166,6 +172,7 @@ async fn the_devices_of_a_deleted_application_are_deleted_there_first() {
     network.stack.stop().await;
 }
 
+// Conformance: A call beyond the broker's rate limit, five per second, is repeated
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_beyond_the_rate_limit_of_a_network_broker_is_repeated() {
     let (network, owner, broker) = linked("hasty").await;
@@ -182,6 +189,7 @@ async fn a_call_beyond_the_rate_limit_of_a_network_broker_is_repeated() {
     network.stack.stop().await;
 }
 
+// Conformance: SetDevice, DeleteDevice and RegisterApplicationHandler at the network broker
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_is_kept_although_its_client_hangs_up() {
     let (network, owner, broker) = linked("impatient").await;
@@ -205,6 +213,7 @@ async fn a_device_is_kept_although_its_client_hangs_up() {
     network.stack.stop().await;
 }
 
+// Conformance: A call beyond the broker's rate limit, five per second, is repeated
 #[tokio::test(flavor = "multi_thread")]
 async fn the_devices_of_an_application_are_told_one_after_the_other() {
     let (network, owner, broker) = linked("importer").await;
@@ -218,6 +227,7 @@ async fn the_devices_of_an_application_are_told_one_after_the_other() {
     network.stack.stop().await;
 }
 
+// Conformance: A call beyond the broker's rate limit, five per second, is repeated
 #[tokio::test(flavor = "multi_thread")]
 async fn of_several_changes_of_euis_at_once_one_stays() {
     let (network, owner, broker) = linked("mover").await;
@@ -242,6 +252,7 @@ async fn of_several_changes_of_euis_at_once_one_stays() {
     network.stack.stop().await;
 }
 
+// Conformance: SetDevice, DeleteDevice and RegisterApplicationHandler at the network broker
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_that_registers_on_join_is_registered_there_too() {
     let (network, owner, broker) = linked("planter").await;
@@ -260,6 +271,7 @@ async fn a_device_that_registers_on_join_is_registered_there_too() {
     network.stack.stop().await;
 }
 
+// Conformance: SetDevice, DeleteDevice and RegisterApplicationHandler at the network broker
 #[tokio::test(flavor = "multi_thread")]
 async fn the_network_broker_learns_of_applications() {
     let network = Network::with(|settings| settings.handler.network_brokers = vec![BROKER.parse().unwrap()]).await;

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::harness::{next, remove_time};
 
+// Conformance: Subscribe: uplinks are verified, decrypted and published
 #[tokio::test(flavor = "multi_thread")]
 async fn an_uplink_is_decrypted_and_published_in_the_format_of_v2() {
     let (network, owner, broker) = linked("receiver").await;
@@ -59,6 +60,7 @@ async fn an_uplink_is_decrypted_and_published_in_the_format_of_v2() {
     network.stack.stop().await;
 }
 
+// Conformance: `up/errors` with the reason
 #[tokio::test(flavor = "multi_thread")]
 async fn an_uplink_that_cannot_be_used_becomes_an_event_with_the_reason() {
     let (network, owner, broker) = linked("checker").await;
@@ -87,6 +89,7 @@ async fn an_uplink_that_cannot_be_used_becomes_an_event_with_the_reason() {
     network.stack.stop().await;
 }
 
+// Conformance: The handler connects again by itself, with a token that it signs
 #[tokio::test(flavor = "multi_thread")]
 async fn the_handler_subscribes_again_after_a_restart_of_the_network_broker() {
     let (network, owner, broker) = linked("patient").await;
@@ -100,6 +103,7 @@ async fn the_handler_subscribes_again_after_a_restart_of_the_network_broker() {
     network.stack.stop().await;
 }
 
+// Conformance: Subscribe: uplinks are verified, decrypted and published
 #[tokio::test(flavor = "multi_thread")]
 async fn the_uplinks_of_a_device_stay_in_order() {
     let (network, owner, broker) = linked("orderly").await;

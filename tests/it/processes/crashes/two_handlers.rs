@@ -147,6 +147,7 @@ fn dev_id(number: u32) -> String {
     format!("dev-{}", number % DEVICES)
 }
 
+// Conformance: Two handlers at an existing broker
 #[tokio::test(flavor = "multi_thread")]
 async fn two_handlers_at_another_broker_lose_nothing_whatever_fails() {
     let (Some(broker), Some(redis)) = (Mosquitto::start(), RedisProcess::start()) else { return };

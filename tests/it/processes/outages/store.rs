@@ -73,6 +73,7 @@ fn remove_addresses(body: &mut Value) {
     }
 }
 
+// Conformance: Store unavailable: 503, and full recovery in every instance
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restarted_store_is_used_again_without_loss() {
     let Some(mut redis) = RedisProcess::start() else { return };
@@ -111,6 +112,7 @@ async fn a_restarted_store_is_used_again_without_loss() {
     services.stop().await;
 }
 
+// Conformance: Deadlines of callers
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hanging_store_delays_calls_by_the_timeout_at_most() {
     let Some(redis) = RedisProcess::start() else { return };

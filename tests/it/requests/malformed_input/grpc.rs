@@ -171,6 +171,7 @@ impl Services {
     }
 }
 
+// Conformance: Every HTTP request and gRPC message either succeeds
 #[tokio::test(flavor = "multi_thread")]
 async fn malformed_grpc_calls_succeed_or_fail_as_client_errors() {
     let services = Services::start().await;

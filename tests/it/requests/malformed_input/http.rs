@@ -84,6 +84,7 @@ impl Services {
     }
 }
 
+// Conformance: Every HTTP request and gRPC message either succeeds
 #[tokio::test(flavor = "multi_thread")]
 async fn malformed_http_requests_succeed_or_fail_as_client_errors() {
     let services = Services::start().await;
@@ -104,6 +105,7 @@ async fn malformed_http_requests_succeed_or_fail_as_client_errors() {
     services.network.stack.stop().await;
 }
 
+// Conformance: Bodies that are too large, too deeply nested, or not text
 #[tokio::test(flavor = "multi_thread")]
 async fn discovery_refuses_bodies_that_are_too_large_or_invalid() {
     let services = Services::start().await;

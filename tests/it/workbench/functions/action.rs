@@ -51,6 +51,7 @@ fn without_a_summary_the_codecs_are_tested_nevertheless() {
     }
 }
 
+// Conformance: The action for GitHub
 #[test]
 fn a_given_binary_annotates_lines_and_writes_a_summary() {
     let dir = tempfile::tempdir().unwrap();

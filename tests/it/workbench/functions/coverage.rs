@@ -22,6 +22,7 @@ fn dir_with(examples: &str) -> TempDir {
     dir
 }
 
+// Conformance: functions test: coverage
 #[test]
 fn too_little_coverage_ends_with_an_error() {
     let dir = dir_with("  - { port: 1, bytes: '05', output: { data: { level: 5 } } }\n");
@@ -71,6 +72,7 @@ fn a_report_replaces_nothing_that_is_tested_and_only_at_the_end() {
     assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with(".tmp")));
 }
 
+// Conformance: functions test, bench, profile: reports for people
 #[test]
 fn verdicts_and_carets_have_colours_at_a_terminal_only() {
     let dir = dir_with("  - { port: 2, bytes: '05', output: {} }\n");

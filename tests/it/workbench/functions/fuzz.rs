@@ -19,6 +19,7 @@ fn fuzz(dir: &Path, options: &[&str]) -> Output {
     run(command.current_dir(dir).args(["functions", "fuzz", "--count", "500"]).args(options), "")
 }
 
+// Conformance: functions fuzz
 #[test]
 fn fuzz_reports_and_saves_what_breaks_a_function() {
     let dir = tempfile::tempdir().unwrap();
@@ -46,6 +47,7 @@ fn fuzz_reports_and_saves_what_breaks_a_function() {
     assert_eq!(fs::read_to_string(dir.path().join("meter.test.yaml")).unwrap(), saved);
 }
 
+// Conformance: functions fuzz
 #[test]
 fn fuzz_refuses_what_it_cannot_read() {
     let dir = tempfile::tempdir().unwrap();

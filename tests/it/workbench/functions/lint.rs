@@ -29,6 +29,7 @@ fn lint(dir: &TempDir, arguments: &[&str]) -> Output {
     run(command.current_dir(dir.path()).args(["functions", "lint"]).args(arguments), "")
 }
 
+// Conformance: functions lint
 #[test]
 fn only_a_target_that_is_named_can_fail() {
     let dir = dir();

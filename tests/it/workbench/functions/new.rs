@@ -2,6 +2,7 @@
 
 use crate::harness::{airlock, complaint, printed, run};
 
+// Conformance: functions watch, new
 #[test]
 fn a_new_codec_of_each_dialect_passes_and_runs_on_its_networks() {
     let dir = tempfile::tempdir().unwrap();

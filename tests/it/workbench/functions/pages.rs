@@ -90,11 +90,13 @@ async fn look(name: &'static str, look: Look) {
     assert_eq!(ask(drawn).await, json!(["svg", true, null]));
 }
 
+// Conformance: functions test, bench, profile: reports for people
 #[tokio::test]
 async fn reports_are_for_everyone_and_load_nothing() {
     look("report", DESK).await;
 }
 
+// Conformance: functions test, bench, profile: reports for people
 #[tokio::test]
 async fn reports_are_readable_on_a_phone_in_dark_mode() {
     look("report-phone", Look { width: 360, dark: true, ..DESK }).await;

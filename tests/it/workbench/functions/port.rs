@@ -33,6 +33,7 @@ fn told(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+// Conformance: functions port
 #[test]
 fn a_port_is_written_with_its_proof() {
     let dir = dir(CODEC, EXAMPLES);
@@ -56,6 +57,7 @@ fn without_examples_it_says_that_nothing_is_proved() {
     assert!(told(&output).contains("nothing was proved: the codec has no examples"), "{}", told(&output));
 }
 
+// Conformance: functions port
 #[test]
 fn nothing_is_written_for_an_engine_that_is_too_old() {
     let dir = dir(&CODEC.replace("  level", "  const level"), EXAMPLES);

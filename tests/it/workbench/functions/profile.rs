@@ -28,6 +28,7 @@ fn dir_with(file: &str, script: &str) -> TempDir {
     dir
 }
 
+// Conformance: functions profile
 #[test]
 fn profiles_a_message_line_by_line() {
     let dir = dir_with("sum.js", CODEC);
@@ -70,6 +71,7 @@ fn profiles_a_message_line_by_line() {
     assert_eq!(report["sources"][0]["coverage"]["missed_branches"], serde_json::json!([10]));
 }
 
+// Conformance: functions profile
 #[test]
 fn a_failing_function_has_a_profile_and_an_error() {
     let dir = dir_with("fails.js", "function Decoder(b) {\n  var n = 0;\n  return nowhere;\n}");

@@ -55,6 +55,7 @@ const WRONG: &[(&[&str], &str, i32)] = &[
     (&["level.js", "--hex", "0a", "--style", "v2"], "expected one named `Decoder`\n", 1),
 ];
 
+// Conformance: functions run, on payloads and on what networks report
 #[test]
 fn run_processes_a_message_as_the_server_does() {
     let dir = dir_with(&[]);
@@ -116,6 +117,7 @@ fn a_function_of_several_files_runs_whole() {
     assert!(printed(&command("profile")).contains("exports.read"));
 }
 
+// Conformance: functions run, on payloads and on what networks report
 #[test]
 fn runs_what_a_network_reports() {
     let dir = dir_with(&[]);
@@ -129,6 +131,7 @@ fn runs_what_a_network_reports() {
     assert!(shown.contains("\"port\":3,\"at\":\"2026-05-05T"), "{shown}");
 }
 
+// Conformance: functions run, on payloads and on what networks report
 #[test]
 fn runs_what_programs_write_around_a_message() {
     let dir = dir_with(&[]);
@@ -161,6 +164,7 @@ fn fields_beside_data_are_warned_of() {
     assert!(shown.starts_with("warning: returned an object without `data`") && shown.contains("\nnull\n"), "{shown}");
 }
 
+// Conformance: functions run, on payloads and on what networks report
 #[test]
 fn prints_one_json_object_for_programs() {
     let dir = dir_with(&[]);
@@ -179,6 +183,7 @@ fn prints_one_json_object_for_programs() {
     assert_eq!(shown["logs"], json!(["decoder logged: \"wrong port\" 2"]));
 }
 
+// Conformance: functions bench, with a baseline
 #[test]
 fn bench_measures_time_fuel_and_memory() {
     let dir = dir_with(&[]);
@@ -220,6 +225,7 @@ fn bench_measures_how_long_scripts_without_examples_take_to_load() {
     assert!(told.contains("2 scripts without examples"), "{told}");
 }
 
+// Conformance: functions bench, with a baseline
 #[test]
 fn bench_fails_when_fuel_rises() {
     let dir = dir_with(&[]);

@@ -39,6 +39,7 @@ fn stream(dir: &Path, input: &[u8], arguments: &[&str]) -> Vec<Value> {
     printed(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+// Conformance: functions run, on lines of a stream: in order, at once, whatever they are
 #[test]
 fn every_line_has_its_result_in_order_and_as_one_message_has() {
     let dir = with_decoder();
@@ -60,6 +61,7 @@ fn every_line_has_its_result_in_order_and_as_one_message_has() {
     }
 }
 
+// Conformance: functions run, on lines of a stream: in order, at once, whatever they are
 #[test]
 fn a_line_may_be_what_a_network_reports_and_have_a_seed() {
     let dir = with_decoder();
@@ -76,6 +78,7 @@ fn a_line_may_be_what_a_network_reports_and_have_a_seed() {
 }
 
 /// So another engine gets from stored records what they had.
+// Conformance: functions run, on lines of a stream: in order, at once, whatever they are
 #[test]
 fn a_record_of_history_runs_as_it_did() {
     let dir = with_decoder();
@@ -107,6 +110,7 @@ fn a_record_of_history_runs_as_it_did() {
     assert!(results[4]["error"].as_str().unwrap().contains("no payload"), "{results:?}");
 }
 
+// Conformance: functions run, on lines of a stream: in order, at once, whatever they are
 #[test]
 fn what_is_no_message_has_a_line_too() {
     let dir = with_decoder();
@@ -134,6 +138,7 @@ fn what_is_no_message_has_a_line_too() {
     assert_eq!((&failed[0]["id"], &failed[0]["failure"]["line"]), (&json!(9), &json!(2)), "{failed:?}");
 }
 
+// Conformance: functions run, on lines of a stream: in order, at once, whatever they are
 #[test]
 fn a_result_does_not_wait_for_the_next_line() {
     let dir = with_decoder();
@@ -149,6 +154,7 @@ fn a_result_does_not_wait_for_the_next_line() {
     assert!(results.next().is_none() && child.wait().unwrap().success());
 }
 
+// Conformance: functions run, on lines of a stream: in order, at once, whatever they are
 #[test]
 fn a_stream_ends_when_nobody_reads_it() {
     let dir = with_decoder();

@@ -59,6 +59,7 @@ fn what_can_never_be_watched_ends_it() {
     }
 }
 
+// Conformance: functions watch, new
 #[test]
 fn each_save_has_its_verdict_until_a_signal_ends_it() {
     let dir = tempfile::tempdir().unwrap();

@@ -19,6 +19,7 @@ fn uplink((id, name): (&str, &str)) -> String {
     json!({"deviceInfo": info, "fPort": 2, "data": "CVw=", "object": {"is": name}}).to_string()
 }
 
+// Conformance: Each device profile of a network has its codec, and those without one are named
 #[test]
 fn each_profile_has_its_codec_and_those_without_one_are_named() {
     let dir = with_codec();

@@ -44,6 +44,7 @@ fn lines(values: &[Value]) -> String {
 /// 23.96 degrees.
 const WARM: &[u8] = &[0x09, 0x5c];
 
+// Conformance: Stored uplinks of other networks run through a codec
 #[test]
 fn every_kind_of_difference_is_counted_with_an_example() {
     let dir = with_codec();
@@ -103,6 +104,7 @@ fn what_a_validator_refuses_fails_and_long_reasons_are_counted() {
     }
 }
 
+// Conformance: Stored uplinks of other networks run through a codec
 #[test]
 fn a_damaged_line_is_named_and_the_others_are_read() {
     let dir = with_codec();
@@ -131,6 +133,7 @@ fn a_list_with_an_element_on_each_line_is_read_like_lines() {
     assert_eq!((counts(&found), code), ([2, 0, 0, 0, 0], Some(0)), "{found:#}");
 }
 
+// Conformance: Stored uplinks of other networks run through a codec
 #[test]
 fn csv_is_read_as_databases_and_our_own_export_write_it() {
     let dir = with_codec();
@@ -202,6 +205,7 @@ fn options_choose_the_uplinks() {
     assert!(complaint(&output).contains("no such uplinks") && output.status.code() == Some(2), "{output:?}");
 }
 
+// Conformance: A replay writes each uplink with both objects, as lines of JSON or as Parquet
 #[test]
 fn files_have_the_report_as_a_page_and_each_uplink_with_both_objects() {
     let dir = with_codec();

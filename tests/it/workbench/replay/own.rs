@@ -48,6 +48,7 @@ fn csv(records: &[Value]) -> String {
     COLUMNS.join(",") + "\n" + &records.iter().map(line).collect::<String>()
 }
 
+// Conformance: Of uplinks in our own exports the newest revision counts
 #[test]
 fn of_an_uplink_and_its_corrections_only_the_newest_counts() {
     let dir = with_codec();
@@ -65,6 +66,7 @@ fn of_an_uplink_and_its_corrections_only_the_newest_counts() {
     assert_eq!((counts(&found), &found["outdated"]), ([1, 5000, 0, 0, 0], &json!(1)));
 }
 
+// Conformance: Of uplinks in our own exports the newest revision counts
 #[test]
 fn functions_see_the_recorded_seed_and_variables() {
     let dir = with_codec();
@@ -91,6 +93,7 @@ fn functions_see_the_recorded_seed_and_variables() {
     assert_eq!([&first["new"]["at"], &fourth["new"]["at"]], ["cellar", "attic"]);
 }
 
+// Conformance: Of uplinks in our own exports the newest revision counts
 #[test]
 fn payloads_of_our_own_files_are_base64_whatever_they_look_like() {
     let dir = with_codec();

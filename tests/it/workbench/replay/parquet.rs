@@ -56,6 +56,7 @@ fn a_file_that_is_not_whole_or_no_parquet_is_refused() {
     }
 }
 
+// Conformance: A replay writes each uplink with both objects, as lines of JSON or as Parquet
 #[test]
 fn a_file_of_rows_has_what_lines_have() {
     let dir = with_codec();
@@ -87,6 +88,7 @@ fn written(dir: &Path, from: &str, arguments: &[&str], input: &str) -> Vec<Value
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+// Conformance: A replay writes each uplink with both objects, as lines of JSON or as Parquet
 #[test]
 fn a_replay_that_fails_leaves_the_file_of_rows_that_was_there() {
     let dir = with_codec();

@@ -57,6 +57,7 @@ fn with_password(mut command: Command, server: &Postgres) -> Command {
     command
 }
 
+// Conformance: ChirpStack's PostgreSQL is read and corrected by reviewed SQL
 #[test]
 fn rows_are_compared_and_options_choose_them() {
     let (Some((server, certificates)), dir) = (with_rows(), with_codec()) else { return };
@@ -84,6 +85,7 @@ fn rows_are_compared_and_options_choose_them() {
     assert!(complaint(&output).contains("cannot connect"), "{output:?}");
 }
 
+// Conformance: ChirpStack's PostgreSQL is read and corrected by reviewed SQL
 #[test]
 fn statements_of_sql_correct_what_has_not_changed_since() {
     let (Some((server, _)), dir) = (with_rows(), with_codec()) else { return };
@@ -121,6 +123,7 @@ fn an_object_that_postgresql_cannot_store_is_no_statement() {
     }
 }
 
+// Conformance: ChirpStack's PostgreSQL is read and corrected by reviewed SQL
 #[test]
 fn what_is_wrong_with_a_server_is_said_in_a_line_without_the_password() {
     let (Some((mut server, _)), dir) = (with_rows(), with_codec()) else { return };
@@ -206,6 +209,7 @@ fn the_password_may_be_in_a_file_and_is_not_in_a_report() {
     }
 }
 
+// Conformance: ChirpStack's PostgreSQL is read and corrected by reviewed SQL
 #[test]
 fn a_connection_that_is_lost_ends_the_replay_and_leaves_no_files() {
     let (Some((mut server, _)), dir) = (with_rows(), with_codec()) else { return };

@@ -38,6 +38,7 @@ fn with_events() -> Option<RedisProcess> {
     Some(redis)
 }
 
+// Conformance: ChirpStack's Redis stream is read to its end and left as it is
 #[test]
 fn every_uplink_of_the_stream_is_read_and_nothing_is_changed() {
     let (Some(redis), dir) = (with_events(), with_codec()) else { return };
@@ -55,6 +56,7 @@ fn every_uplink_of_the_stream_is_read_and_nothing_is_changed() {
     assert_eq!(state(), before);
 }
 
+// Conformance: ChirpStack's Redis stream is read to its end and left as it is
 #[test]
 fn the_url_names_the_stream_and_the_database() {
     let (Some(redis), dir) = (RedisProcess::start(), with_codec()) else { return };
@@ -65,6 +67,7 @@ fn the_url_names_the_stream_and_the_database() {
     assert!(complaint(&output).contains("no such uplinks") && output.status.code() == Some(2), "{output:?}");
 }
 
+// Conformance: ChirpStack's Redis stream is read to its end and left as it is
 #[test]
 fn what_is_wrong_with_redis_is_said_in_a_line_without_the_password() {
     let (Some(redis), dir) = (RedisProcess::start(), with_codec()) else { return };

@@ -13,6 +13,7 @@ fn totals(layout: &str) -> (Vec<String>, Totals) {
     (found.codecs.iter().map(|codec| codec.id.clone()).collect(), totals)
 }
 
+// Conformance: functions test: five layouts and one of our own, whole repositories
 #[test]
 fn reads_every_layout_by_itself() {
     for (layout, ids, examples) in [
@@ -30,6 +31,7 @@ fn reads_every_layout_by_itself() {
     }
 }
 
+// Conformance: functions test: five layouts and one of our own, whole repositories
 #[test]
 fn reads_many_layouts_in_one_tree_and_filters_them() {
     let (found, totals, text) = test(&[fixture("")]);
@@ -114,6 +116,7 @@ fn one_codec_serves_five_networks_as_the_page_shows() {
     }
 }
 
+// Conformance: functions test: five layouts and one of our own, whole repositories
 #[test]
 fn differences_depend_on_the_rules() {
     let dir = Dir::new(&[
@@ -124,6 +127,7 @@ fn differences_depend_on_the_rules() {
     assert_eq!((failed(false), failed(true)), (0, 1));
 }
 
+// Conformance: functions test: five layouts and one of our own, whole repositories
 #[test]
 fn a_codec_that_cannot_be_loaded_fails_with_all_its_examples() {
     let dir =
@@ -133,6 +137,7 @@ fn a_codec_that_cannot_be_loaded_fails_with_all_its_examples() {
     assert!(text.starts_with("FAIL  a  2 failed\n") && text.contains("cannot be loaded"), "{text}");
 }
 
+// Conformance: functions test: five layouts and one of our own, whole repositories
 #[test]
 fn one_bad_file_or_example_does_not_stop_the_others() {
     let script = "function decodeUplink() { return {} }";

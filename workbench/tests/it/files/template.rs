@@ -7,6 +7,7 @@ use runtime::Dialect;
 
 use crate::support::{Dir, test};
 
+// Conformance: functions watch, new
 #[test]
 fn the_examples_of_every_template_pass() {
     let dir = Dir::new(&[]);
@@ -23,6 +24,7 @@ fn the_examples_of_every_template_pass() {
     assert!(totals.passed >= 12, "{text}");
 }
 
+// Conformance: functions watch, new
 #[test]
 fn nothing_is_overwritten() {
     let ci = ".github/workflows/codecs.yml";

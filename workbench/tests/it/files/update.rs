@@ -36,6 +36,7 @@ fn update(dir: &Dir) -> (Totals, Written) {
     (totals, updates.write())
 }
 
+// Conformance: functions test: five layouts and one of our own, whole repositories
 #[test]
 fn a_result_is_written_and_what_depends_on_it_follows() {
     let dir = Dir::new(&[("vendor/acme/meter-codec.yaml", CODEC), ("vendor/acme/meter.js", SCRIPT)]);
@@ -179,6 +180,7 @@ const LAYOUTS: &[(&str, &str, [&str; 2])] = &[
     ),
 ];
 
+// Conformance: functions test: five layouts and one of our own, whole repositories
 #[test]
 fn only_values_that_differ_are_written_in_every_layout() {
     // A decoder of version 2 returns what TS013 has in `data`.

@@ -116,6 +116,7 @@ fn ids(found: &Found) -> Vec<String> {
     ids
 }
 
+// Conformance: functions watch, new
 #[test]
 fn only_what_was_saved_runs_again() {
     let (dir, engine) = (repository(), engine());
@@ -137,6 +138,7 @@ fn only_what_was_saved_runs_again() {
     assert_eq!(again(&mut watch, &engine), None);
 }
 
+// Conformance: functions watch, new
 #[test]
 fn codecs_come_and_go() {
     let (dir, engine) = (repository(), engine());

@@ -10,6 +10,7 @@ use crate::{
     service::{PASSWORD, Service, bearer, send},
 };
 
+// Conformance: POST /users/restrict-token
 #[tokio::test]
 async fn a_restricted_token_has_only_the_users_rights() {
     let service = Service::start().await;
@@ -42,6 +43,10 @@ async fn a_restricted_token_has_only_the_users_rights() {
     assert_eq!(foreign.text.replace("his-app", "xyz-app"), unknown.text);
 }
 
+// Conformance: Scopes and rights for components
+// Conformance: `apps`, `gateways`, `components`: rights to the entities in the scope
+// Conformance: At most 10 entities in a token
+// Conformance: 10 entities in a token
 #[tokio::test]
 async fn a_token_names_up_to_ten_entities_of_any_kind() {
     for service in Service::start_on_each_store().await {
@@ -66,6 +71,8 @@ async fn a_token_names_up_to_ten_entities_of_any_kind() {
     }
 }
 
+// Conformance: `interchangeable`
+// Conformance: `restrict-token` needs `interchangeable`
 #[tokio::test]
 async fn an_exchange_never_grants_more_than_the_token() {
     let service = Service::start().await;
@@ -115,6 +122,8 @@ async fn an_exchange_never_grants_more_than_the_users_consent() {
     assert_eq!(exchange(&own, "apps:app-b").await, 200, "who uses a program of the operator's is not asked");
 }
 
+// Conformance: POST /applications/{app_id}/token
+// Conformance: POST /applications/token
 #[tokio::test]
 async fn a_key_is_exchanged_at_every_path_and_in_every_encoding() {
     let service = Service::start().await;
@@ -164,6 +173,8 @@ async fn the_response_tells_a_wrong_key_from_a_component_that_is_not_accepted() 
     assert!(refused.status == 401 && refused.headers.contains_key("www-authenticate"));
 }
 
+// Conformance: An access key is exchanged for a token of its application with its rights
+// Conformance: A refused exchange is `{code: 401, description}`
 #[tokio::test]
 async fn every_invalid_key_gets_the_same_error() {
     let service = Service::start().await;

@@ -17,6 +17,7 @@ use crate::{
     site::Browser,
 };
 
+// Conformance: logins at OpenID Connect providers
 #[tokio::test]
 async fn a_token_that_fails_a_check_logs_nobody_in() {
     let provider = StandIn::start().await;
@@ -59,6 +60,7 @@ async fn a_token_that_fails_a_check_logs_nobody_in() {
     come_back(&provider, &mut Browser::new(&service), &all).await.place();
 }
 
+// Conformance: logins at OpenID Connect providers
 #[tokio::test]
 async fn only_published_keys_sign() {
     let provider = StandIn::start().await;
@@ -85,6 +87,7 @@ async fn only_published_keys_sign() {
     assert!(log_in().await.check_refusal("").contains("a key that it does not publish"), "it was withdrawn");
 }
 
+// Conformance: logins at OpenID Connect providers
 #[tokio::test]
 async fn the_answer_to_another_browser_is_refused() {
     let provider = StandIn::start().await;
@@ -153,6 +156,7 @@ async fn a_code_is_good_once_and_other_answers_say_why() {
     assert_eq!(page.status, 404);
 }
 
+// Conformance: logins at OpenID Connect providers
 #[tokio::test]
 async fn passwords_work_while_a_provider_is_away() {
     let provider = StandIn::start().await;

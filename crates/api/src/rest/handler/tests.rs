@@ -4,6 +4,7 @@ use serde_json::{from_value, json, to_string, to_value};
 
 use super::*;
 
+// Conformance: Every field, in gRPC and JSON
 #[test]
 fn members_come_in_the_order_of_the_message() {
     let body = concat!(
@@ -18,6 +19,7 @@ fn members_come_in_the_order_of_the_message() {
     assert_eq!(to_string(&device).unwrap(), body);
 }
 
+// Conformance: Hexadecimal bytes, 64-bit numbers as strings, defaults omitted
 #[test]
 fn defaults_are_left_out_except_euis() {
     let device = Device { lorawan_device: Some(LorawanDevice::default()), ..Device::default() };
@@ -26,6 +28,7 @@ fn defaults_are_left_out_except_euis() {
     assert_eq!(to_value(DeviceList::default()).unwrap(), json!({}));
 }
 
+// Conformance: Hexadecimal bytes, 64-bit numbers as strings, defaults omitted
 #[test]
 fn camel_case_numbers_as_text_nulls_and_more_members_read() {
     let device: Device = from_value(json!({

@@ -93,6 +93,7 @@ async fn caches_an_exchange_for_a_few_seconds() {
     assert_eq!(fixture.account.asked(), (1, 4));
 }
 
+// Conformance: An access key without issuer is one of the only account service that is trusted
 #[tokio::test]
 async fn a_key_without_issuer_is_one_of_the_only_account_service() {
     let fixture = Fixture::new().await;

@@ -55,6 +55,7 @@ fn refuses_malformed_credentials_as_unauthenticated() {
     }
 }
 
+// Conformance: One template for each AppEUI; `last_seen` is not the client's to set
 #[test]
 fn refuses_repeated_headers_as_invalid_unless_they_have_one_token() {
     assert!(read(&[("token", "t"), ("token", "t")]).unwrap().is_some());

@@ -46,6 +46,7 @@ fn a_component_proves_who_it_is_with_its_announced_key() {
     assert_eq!(parsed.verify(&other.public_pem, &receiver, now()), Err(TokenError::Signature));
 }
 
+// Conformance: The tokens that components sign themselves, verified with the announced key
 #[test]
 fn what_cannot_be_checked_is_refused() {
     let signer = Signer::new("any");

@@ -63,6 +63,7 @@ async fn an_idle_tls_connection_does_not_block_others() {
     assert_eq!(response.status(), StatusCode::OK);
 }
 
+// Conformance: Malformed messages, unknown fields, slow and half-open clients
 #[tokio::test]
 async fn closes_a_connection_that_sends_nothing_or_too_slowly() {
     let server = TestServer::bounded(hello(), ServeSettings { head_timeout_ms: 50, ..ServeSettings::default() }).await;

@@ -117,6 +117,7 @@ async fn answers_a_head_in_parts() {
     }
 }
 
+// Conformance: HTTP/2 floods, and request smuggling with two content lengths
 #[tokio::test]
 async fn cuts_a_flood_and_serves_other_clients_meanwhile() {
     let server = TestServer::plain(Router::new().route("/hello", get(async || "hello"))).await;

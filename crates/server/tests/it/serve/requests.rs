@@ -254,6 +254,7 @@ async fn refuses_a_request_without_one_host() {
 }
 
 /// Request smuggling: a length and chunks make two servers disagree about where a request ends.
+// Conformance: HTTP/2 floods, and request smuggling with two content lengths
 #[tokio::test]
 async fn refuses_a_body_with_two_lengths() {
     let server = TestServer::plain(router()).await;
@@ -284,6 +285,7 @@ async fn times_out_a_slow_response() {
     assert_eq!(verdict(&grpc_typed(&server, "/never.Service/Call", Body::empty()).await), (200, Some("4")));
 }
 
+// Conformance: Malformed messages, unknown fields, slow and half-open clients
 #[tokio::test]
 async fn times_out_an_endless_body() {
     let settings = ServeSettings { request_timeout_ms: 20, ..ServeSettings::default() };
@@ -310,6 +312,7 @@ async fn limits_do_not_apply_to_a_grpc_stream_that_has_begun() {
     assert_eq!(axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap().len(), 1200);
 }
 
+// Conformance: Health and reflection
 #[tokio::test]
 async fn grpc_health_reports_failing_checks_and_shutdown() {
     let (ill, leaving) = (Health::default(), Health::default());
@@ -322,6 +325,7 @@ async fn grpc_health_reports_failing_checks_and_shutdown() {
     }
 }
 
+// Conformance: Health and reflection
 #[tokio::test]
 async fn reflection_describes_the_services() {
     use tonic_reflection::pb::v1::{
@@ -368,6 +372,7 @@ async fn clients_refuse_a_certificate_that_is_not_yet_valid() {
     assert!(http_client(Some(tls.certificate_pem())).get(url).send().await.is_err());
 }
 
+// Conformance: Malformed messages, unknown fields, slow and half-open clients
 #[tokio::test]
 async fn an_undecodable_message_is_an_invalid_argument() {
     let server = TestServer::plain(router()).await;
@@ -386,6 +391,7 @@ async fn an_undecodable_message_is_an_invalid_argument() {
     }
 }
 
+// Conformance: Deadlines of callers
 #[tokio::test]
 async fn obeys_the_timeout_of_the_client() {
     let server = TestServer::plain(router()).await;
