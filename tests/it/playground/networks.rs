@@ -2,14 +2,14 @@
 
 use std::{convert::Infallible, path::Path, process::Command, slice, sync::Arc};
 
-use fantoccini::key::Key;
+use fantoccini::{key::Key, wd::TimeoutConfiguration};
 use runtime::{Engine, Function};
 use serde_json::{Map, Value, json};
 use workbench::{Codec, Example, Expected, Input, Ported, Target, Tolerance, Verdict};
 
 use super::{
     has_node,
-    page::{ask, open, paste, shows},
+    page::{PATIENCE, ask, open, paste, shows},
     vectors,
 };
 use crate::{
@@ -65,17 +65,21 @@ fn typed(codec: &Codec) -> Codec {
     Codec { dialect: codec.dialect, examples, ..Codec::new(codec.id.clone(), codec.script.clone(), None) }
 }
 
-/// What the workbench of the page makes of codecs, in Node.js: a value for each, with its ports to the targets.
-fn in_node(engine: &Engine, codecs: &[(Codec, Vec<Target>)]) -> Vec<Value> {
+/// What the workbench is asked about codecs: the verdicts on each, and its ports to the targets.
+fn questions(engine: &Engine, codecs: &[(Codec, Vec<Target>)]) -> Value {
     let all = codecs.iter().map(|(codec, targets)| {
         let targets: Vec<_> = targets.iter().map(|target| target.name()).collect();
         json!({"codec": submitted(codec), "targets": targets})
     });
-    let input = json!({"limits": **engine.limits(), "codecs": all.collect::<Vec<_>>()});
+    json!({"limits": **engine.limits(), "codecs": all.collect::<Vec<_>>()})
+}
+
+/// What the workbench of the page makes of codecs, in Node.js: a value for each, with its ports to the targets.
+fn in_node(engine: &Engine, codecs: &[(Codec, Vec<Target>)]) -> Vec<Value> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut node = Command::new("node");
     node.arg(root.join("tests/it/playground/networks.mjs")).arg(root);
-    let output = run(&mut node, &input.to_string());
+    let output = run(&mut node, &questions(engine, codecs).to_string());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let told = String::from_utf8(output.stdout).unwrap();
     told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -158,6 +162,31 @@ fn a_source_of_any_kind_gets_a_verdict() {
         "{}",
         &diff[..diff.len().min(100)]
     );
+}
+
+/// Judges codecs in the page, with what it has loaded from its server.
+const JUDGED: &str = "const [{ limits, codecs }, done] = arguments; \
+     const bytes = (name) => fetch(name).then((got) => got.arrayBuffer()); \
+     const files = [import(new URL('workbench/module.js', location)), bytes('workbench.wasm'), bytes('guest.wasm')]; \
+     Promise.all(files).then(async ([{ WorkbenchModule }, module, guest]) => { \
+         const workbench = new WorkbenchModule(await WebAssembly.compile(module), new Uint8Array(guest)); \
+         return codecs.map(({ codec }) => workbench.answer({ lint: codec }, limits)); \
+     }).then(done, (error) => done(String(error)));";
+
+// Conformance: playground
+#[tokio::test]
+async fn the_page_judges_in_chromium_as_the_program_does() {
+    let Some((_playground, browser, _dir)) = open("playground-networks-vectors", DESK).await else { return };
+    let (engine, codecs) = vectors::codecs();
+    let codecs: Vec<(Codec, Vec<Target>)> = codecs.iter().map(|codec| (typed(codec), Vec::new())).collect();
+    let patience = TimeoutConfiguration::new(Some(PATIENCE), None, None);
+    browser.client.update_timeouts(patience).await.unwrap();
+    let page = browser.client.execute_async(JUDGED, vec![questions(&engine, &codecs)]).await.unwrap();
+    let page = page.as_array().unwrap_or_else(|| panic!("{page}"));
+    assert_eq!(page.len(), codecs.len());
+    for ((codec, _), page) in codecs.iter().zip(page) {
+        assert_eq!(json!(verdicts(&engine, codec)), *page, "{}", codec.id);
+    }
 }
 
 /// How many workers of the workbench the page has started.

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Functions that run until they are out of fuel, many times.
-const PATIENCE: Duration = Duration::from_secs(300);
+pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 /// Between two looks at what is to change.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The number of the line with the cursor.
