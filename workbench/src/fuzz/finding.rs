@@ -34,7 +34,7 @@ pub struct FuzzReport {
     pub calls: u64,
     /// Fuel of all calls.
     pub fuel: u64,
-    /// Number of random messages after which it ended, if it needed too much fuel for all.
+    /// Number of random messages after which it ended, if it needed too much fuel or time for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_after: Option<u32>,
     /// Faults, by kind and line.

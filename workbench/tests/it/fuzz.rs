@@ -1,6 +1,6 @@
 //! Tests of faults that fuzzing finds in codecs of our own, and of those that it must not find.
 
-use std::{convert::Infallible, fs, path::PathBuf};
+use std::{convert::Infallible, fs, path::PathBuf, time::Duration};
 
 use airlock_workbench::{self as workbench, Codec, FaultKind, FuzzPlan, FuzzReport};
 use runtime::Dialect;
@@ -202,6 +202,13 @@ fn lengths_stay_within_the_plan_and_much_fuel_ends_it() {
     assert_eq!(found(&report), []);
     let ended = report.ended_after.unwrap();
     assert!(ended > 1 && ended < 200 && report.text().contains("much fuel"), "{}", report.text());
+}
+
+#[test]
+fn a_plan_without_time_ends_with_what_was_found() {
+    let script = uplink("b.x.y();");
+    let report = fuzz(&script, "", &FuzzPlan { time_max: Some(Duration::ZERO), ..plan() });
+    assert_eq!((report.ended_after, report.findings.len(), report.unread.len()), (Some(1), 1, 0), "{}", report.text());
 }
 
 #[test]
