@@ -20,7 +20,7 @@ s/^    s->eol = s->buf_ptr;/    s->eol = s->buf_ptr - 1; \/* edit *\//
 s/^    int backtrace_flags;/&\
     int line = s->blamed_line ? s->blamed_line : s->token.line_num; \/* edit *\/\
     int column = s->blamed_line ? s->blamed_column : s->token.ptr ? airlock_column(s, s->token.ptr) : 1;/
-s/s->line_num, s->col_num, backtrace_flags/line, column, backtrace_flags/
+s/s->token.line_num, err_col_num, backtrace_flags/line, column, backtrace_flags \/* edit *\//
 }
 # An open template ends with the text.
 s/^    js_parse_error(s, "unexpected end of string");$/    if (p >= s->buf_end) airlock_blame(s, s->line_num, airlock_column(s, s->buf_end)); \/* edit *\/\
