@@ -1,4 +1,4 @@
-//! What `airlock serve` and commands start: the codec service, sandboxes, metrics, and reports of shadow runs.
+//! Services that `airlock serve` and commands start: codecs, sandboxes, metrics, and reports of shadow runs.
 
 pub(crate) mod codec_service;
 pub(crate) mod pool;

@@ -1,4 +1,4 @@
-//! What the driver of the tests needs of their harness.
+//! The part of the tests' harness that their driver needs.
 
 use std::time::Duration;
 

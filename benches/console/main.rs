@@ -1,4 +1,4 @@
-//! How fast the console and the playground are for whoever looks at them, in a real browser: Chromium through
+//! The speed of the console and the playground for whoever looks at them, in a real browser: Chromium through
 //! chromedriver.
 //!
 //! Starts `airlock serve` as a process of its own for each figure; `AIRLOCK_BINARY` names another binary than the one

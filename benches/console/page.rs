@@ -38,7 +38,7 @@ pub(crate) struct Painted {
     pub(crate) loaded: f64,
 }
 
-/// What a page takes, without garbage.
+/// The memory of a page, without garbage.
 pub(crate) struct PageMemory {
     pub(crate) heap_mb: f64,
     pub(crate) nodes: u64,
@@ -65,14 +65,14 @@ pub(crate) async fn log_in(browser: &Browser, user: &str) {
     browser.submit("main form", &fields, "main form button", "Applications").await;
 }
 
-/// What a script in the page returns.
+/// Runs a script in the page, and returns its result.
 pub(crate) async fn ask<T: DeserializeOwned>(browser: &Browser, script: &str, arguments: Vec<Value>) -> T {
     let answer = browser.client.execute(script, arguments).await;
     let answer = answer.unwrap_or_else(|error| panic!("a script fails: {error}\n{script}"));
     serde_json::from_value(answer).unwrap_or_else(|error| panic!("a script returns something else: {error}\n{script}"))
 }
 
-/// What a script in the page says to the function that is its last argument.
+/// Runs a script in the page until it calls the function that is its last argument, and returns what it passes.
 pub(crate) async fn told<T: DeserializeOwned>(browser: &Browser, script: &str, arguments: Vec<Value>) -> T {
     let answer = browser.client.execute_async(script, arguments).await;
     let answer = answer.unwrap_or_else(|error| panic!("a script does not answer: {error}\n{script}"));

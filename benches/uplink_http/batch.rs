@@ -1,4 +1,4 @@
-//! What an uplink costs the server in a batch, beside what one costs that comes alone.
+//! The cost of an uplink in a batch for the server, beside that of one that comes alone.
 //!
 //! Starts `airlock serve` as a process of its own and talks to it over REST on loopback, first without history and then
 //! with it. Simulated uplinks pass the demo's three functions: each in a request of its own over 16 connections, and as

@@ -70,7 +70,7 @@ fn profile_id(index: usize) -> String {
     format!("00000000-0000-4000-8000-{index:012x}")
 }
 
-/// Plays one uplink; whether its object is right.
+/// Plays one uplink. Returns true if its object is right.
 async fn play(
     decoder: &OfflineDecoder,
     (index, counter): (usize, u32),

@@ -1,4 +1,4 @@
-//! What people are told: reports in colour, and what could not be read.
+//! Texts for people: reports in colour, and input that could not be read.
 
 pub(super) mod colour;
 pub(super) mod problems;

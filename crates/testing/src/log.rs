@@ -15,7 +15,7 @@ use tracing::{
 /// Maximum time until a line. Some come only after several attempts of a client.
 const LINE_WAIT_MAX: Duration = Duration::from_secs(180);
 
-/// What the thread of a test logs.
+/// The log of a test's thread.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 

@@ -17,7 +17,7 @@ pub(super) struct Schedule {
     looks: HashMap<AppId, Look>,
 }
 
-/// What is known of an application since it was looked at.
+/// An application as it was when it was last looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Look {
     /// The version of its name then. Whoever sets another time changes it.

@@ -1,4 +1,4 @@
-//! What uplinks were corrected to: the newest revision of each, in a bounded number of bytes.
+//! Corrections of uplinks: the newest revision of each, in a bounded number of bytes.
 
 use std::collections::BTreeMap;
 

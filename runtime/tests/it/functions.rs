@@ -1,4 +1,4 @@
-//! What payload functions may use and return, and what their failures say.
+//! Globals and results of payload functions, and the texts of their failures.
 
 mod builtins;
 mod dialects;

@@ -144,7 +144,7 @@ impl Browser {
         self.client.execute(paste, vec![json!(code), json!(text)]).await.unwrap();
     }
 
-    /// What the browser has complained about since this was last asked: errors, and violations of policies.
+    /// The browser's complaints since this was last asked: errors, and violations of policies.
     pub(crate) async fn complaints(&self) -> Vec<String> {
         let url = format!("{}/session/{}/se/log", self.driver.url, self.session);
         let response = reqwest::Client::new().post(url).json(&json!({"type": "browser"})).send().await.unwrap();

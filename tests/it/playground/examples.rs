@@ -20,10 +20,10 @@ const TS013: &str = "function decodeUplink(input) {\n  if (input.fPort === 9) th
 const V2: &str = "function Decoder(bytes, port) {\n  if (port === 9) throw new Error('no');\n  \
                   return { n: bytes[0], list: [1.5, null, { 'a b': true }] };\n}\n\
                   function Encoder(fields, port) { return [fields.n, port]; }\n";
-/// What YAML cannot have, and a member that Milesight's layout knows in all dialects.
+/// Text that YAML cannot have, and a member that Milesight's layout knows in all dialects.
 const AWKWARD: &str = "function Decoder(bytes, port) {\n  if (port === 85) return { data: { n: bytes[0] } };\n  \
                        return port === 9 ? { '<<': 1 } : { half: '\\ud800' };\n}\n";
-/// How many of four uplinks, one of which throws and another of which has a time, and a downlink each layout can state.
+/// The number that each layout can state of four uplinks (one throws, another has a time) and a downlink.
 const LAYOUTS: [(&str, u32); 5] = [("own", 5), ("repository", 2), ("profile", 2), ("package", 2), ("milesight", 1)];
 /// The same of the awkward ones, for which there is no encoder.
 const AWKWARD_LAYOUTS: [(&str, u32); 5] =

@@ -65,7 +65,7 @@ fn typed(codec: &Codec) -> Codec {
     Codec { dialect: codec.dialect, examples, ..Codec::new(codec.id.clone(), codec.script.clone(), None) }
 }
 
-/// What the workbench is asked about codecs: the verdicts on each, and its ports to the targets.
+/// A request to the workbench about codecs: for the verdicts on each, and its ports to the targets.
 fn questions(engine: &Engine, codecs: &[(Codec, Vec<Target>)]) -> Value {
     let all = codecs.iter().map(|(codec, targets)| {
         let targets: Vec<_> = targets.iter().map(|target| target.name()).collect();
@@ -74,7 +74,7 @@ fn questions(engine: &Engine, codecs: &[(Codec, Vec<Target>)]) -> Value {
     json!({"limits": **engine.limits(), "codecs": all.collect::<Vec<_>>()})
 }
 
-/// What the workbench of the page makes of codecs, in Node.js: a value for each, with its ports to the targets.
+/// The answers of the page's workbench about codecs, in Node.js: a value for each, with its ports to the targets.
 fn in_node(engine: &Engine, codecs: &[(Codec, Vec<Target>)]) -> Vec<Value> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut node = Command::new("node");
@@ -189,7 +189,7 @@ async fn the_page_judges_in_chromium_as_the_program_does() {
     }
 }
 
-/// How many workers of the workbench the page has started.
+/// The number of workers of the workbench that the page has started.
 const STARTED: &str = "return performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/workbench/worker.js')).length;";
 
 async fn look_at_networks(name: &'static str, look: Look) {

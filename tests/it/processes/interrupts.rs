@@ -13,7 +13,7 @@ const OLD: &str = "function Decoder(bytes) { return { celsius: bytes[0] }; }";
 /// Changes all but the first five, which are then not published and take no time.
 const NEW: &str = "function Decoder(bytes) { return { celsius: bytes[0] < 5 ? bytes[0] : -1 }; }";
 
-/// What a command said when it was interrupted.
+/// The report of a command that was interrupted.
 struct Stopped {
     examined: u64,
     /// The id after which to go on.

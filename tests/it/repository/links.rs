@@ -60,7 +60,7 @@ fn anchors_are_those_of_github() {
     assert_eq!(page.links, ["x.md#y", "z.png", "t.md"]);
 }
 
-/// What a document offers to links, and where its own lead.
+/// The anchors of a document, and its links.
 #[derive(Default)]
 struct Page {
     anchors: BTreeSet<String>,

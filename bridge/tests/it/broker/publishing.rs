@@ -1,4 +1,4 @@
-//! What is published is confirmed, in order, or its publisher is told.
+//! Messages to a broker are confirmed in order, or their publisher is told.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a process has once: settings, audit log, budgets, health and an end.
+//! Parts that a process has once: settings, audit log, budgets, health and an end.
 
 mod audit;
 mod health;

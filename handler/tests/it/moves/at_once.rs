@@ -1,4 +1,4 @@
-//! What others do while a device moves: other processes that complete the move, and changes at any moment.
+//! Changes while a device moves: other processes complete the move, and owners change devices at any moment.
 
 use std::{future::pending, sync::Arc, time::Duration};
 

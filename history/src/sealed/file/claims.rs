@@ -1,4 +1,4 @@
-//! What a file claims about itself, checked before the `parquet` crate believes it: it makes room for as much as is
+//! The claims of a file about itself, checked before the `parquet` crate believes them: it makes room for as much as is
 //! claimed, and memory that is not there ends the process.
 
 use parquet::{

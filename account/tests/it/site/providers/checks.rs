@@ -1,4 +1,4 @@
-//! What a provider sends is checked, and a provider that is away keeps nobody out.
+//! Checks of everything that a provider sends. A provider that is away keeps nobody out.
 
 use std::{sync::Arc, time::Duration};
 

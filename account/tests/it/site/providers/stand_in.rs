@@ -50,12 +50,12 @@ struct Known {
     signing: Key,
     /// The keys that are published.
     published: Vec<Value>,
-    /// What was asked for with each code.
+    /// The request that was made with each code.
     codes: BTreeMap<String, Asked>,
     count: usize,
     user_info: Value,
     is_away: bool,
-    /// What happens before it answers a call.
+    /// Runs before it answers a call.
     delay: Box<dyn Fn() + Send>,
     calls: usize,
 }
@@ -194,7 +194,7 @@ impl StandIn {
         (known.is_away, known.delay) = (true, Box::new(delay));
     }
 
-    /// How often its description and its keys were asked for.
+    /// Number of requests for its description and its keys.
     pub(super) fn calls(&self) -> usize {
         self.lock().calls
     }

@@ -45,7 +45,7 @@ pub(super) struct Arriving {
     pub(super) at: Timestamp,
     /// False as long as only the id is kept free.
     pub(super) is_there: bool,
-    /// What is kept free beside the id.
+    /// The EUIs that are kept free beside the id.
     #[serde(default)]
     pub(super) euis: Option<Euis>,
 }
