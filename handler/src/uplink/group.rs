@@ -34,9 +34,9 @@ pub(crate) struct Group<'a> {
     pub(crate) published: oneshot::Sender<()>,
 }
 
-/// The functions of an application, live ones or those of a candidate.
+/// The functions that an application has for a device: live ones, or those of a candidate.
 #[derive(PartialEq, Eq)]
-struct FunctionsOf {
+struct ChosenFunctions {
     hash: SourcesHash,
     is_candidate: bool,
 }
@@ -160,8 +160,8 @@ impl Sent {
 
 impl Found {
     /// The functions that decode it.
-    fn functions(&self) -> FunctionsOf {
-        FunctionsOf { hash: self.application.functions_hash, is_candidate: self.application.is_candidate }
+    fn functions(&self) -> ChosenFunctions {
+        ChosenFunctions { hash: self.application.functions_hash, is_candidate: self.application.is_candidate }
     }
 
     fn with(self, decoded: Decoded) -> Made {
