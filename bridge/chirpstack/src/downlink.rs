@@ -7,7 +7,7 @@ use bridge::{
     codec::outcome::{CodecError, Input},
     message::raw_object::RawObject,
     metrics,
-    publish::output::{Output, Publication},
+    publish::output::{Output, PublishOutcome},
     receive::dedup::Dedup,
 };
 use link::delivery::Delivery;
@@ -68,12 +68,12 @@ impl Downlinks {
             metrics::downlink("duplicate");
             return ack.acknowledge().await;
         }
-        let publication = match self.translate(topic, &payload).await {
+        let outcome = match self.translate(topic, &payload).await {
             Ok(Some(command)) => self.chirpstack.publish(topic, command).await,
             Ok(None) => own_command(topic),
             Err(error) => self.refuse(topic, &error).await,
         };
-        if publication.is_settled() {
+        if outcome.is_settled() {
             self.dedup.add(key);
             ack.acknowledge().await;
         }
@@ -120,7 +120,7 @@ impl Downlinks {
         serde_json::to_vec(&command).map(Some).map_err(failed)
     }
 
-    async fn refuse(&self, topic: Topic<'_>, error: &CodecError) -> Publication {
+    async fn refuse(&self, topic: Topic<'_>, error: &CodecError) -> PublishOutcome {
         metrics::downlink("refused");
         let info = self.device_info(topic).await;
         let log = LogEvent::failure(error, Code::DownlinkCodec, self.clock.now(), info.as_deref());
@@ -167,13 +167,13 @@ fn port(command: &RawObject<'_>) -> Result<Option<u8>, CodecError> {
 }
 
 /// Drops a command that came back.
-fn own_command(topic: Topic<'_>) -> Publication {
+fn own_command(topic: Topic<'_>) -> PublishOutcome {
     metrics::downlink("own");
     tracing::error!(
         %topic,
         "a command for ChirpStack came back: events come from and go to the same broker. Set `to_prefix`, as in `airlock/`"
     );
-    Publication::Dropped
+    PublishOutcome::Dropped
 }
 
 /// Refuses members of other types than ChirpStack reads, which it says in nothing but its own log.

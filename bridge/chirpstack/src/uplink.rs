@@ -6,7 +6,7 @@ use bridge::{
     codec::outcome::{CodecError, Decoded},
     metrics,
     publish::{
-        output::{Payload, Publication},
+        output::{Payload, PublishOutcome},
         republish::Republisher,
     },
     receive::dedup::MessageKey,
@@ -37,16 +37,16 @@ impl Uplinks {
             // The filter lets no other topic through.
             return ack.acknowledge().await;
         };
-        let publication = match topic.event() {
+        let outcome = match topic.event() {
             Some("up") => self.uplink(topic, payload).await,
             _ => self.republisher.publish_unchanged(topic, payload).await,
         };
-        if publication.is_settled() {
+        if outcome.is_settled() {
             ack.acknowledge().await;
         }
     }
 
-    async fn uplink(&self, topic: Topic<'_>, payload: Payload) -> Publication {
+    async fn uplink(&self, topic: Topic<'_>, payload: Payload) -> PublishOutcome {
         let event = match UplinkEvent::read(&payload) {
             Ok(event) => event,
             Err(error) => {
@@ -61,7 +61,7 @@ impl Uplinks {
         };
         if self.republisher.dedup.contains(key) {
             metrics::uplink("duplicate");
-            return Publication::Dropped;
+            return PublishOutcome::Dropped;
         }
         if !event.is_decodable() {
             metrics::uplink("unchanged");
@@ -78,7 +78,7 @@ impl Uplinks {
         (event, payload): (UplinkEvent<'_>, &Payload),
         decoded: Result<Decoded, CodecError>,
         key: MessageKey,
-    ) -> Publication {
+    ) -> PublishOutcome {
         let log = self.log_event(&event, &decoded);
         let is_stream = self.republisher.output.is_stream();
         let event = match decoded {
@@ -90,7 +90,7 @@ impl Uplinks {
         if let Some(log) = log
             && !self.republisher.output.publish_written(topic.with("event/log"), log).await.is_settled()
         {
-            return Publication::Stopped;
+            return PublishOutcome::Stopped;
         }
         self.republisher.publish_last(topic, event, key).await
     }

@@ -47,16 +47,16 @@ pub type ToEntry = fn(&str, &[u8]) -> Result<Entry, String>;
 /// The end of a message that was to be published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Publication {
+pub enum PublishOutcome {
     /// The other side has confirmed it.
     Published,
-    /// It is not published, and never will be: there is no point in receiving it again.
+    /// It is not published, because it cannot be or was before: there is no point in receiving it again.
     Dropped,
     /// The bridge stopped before: it has to be received again.
     Stopped,
 }
 
-impl Publication {
+impl PublishOutcome {
     /// Returns true if the message may be acknowledged where it came from.
     pub fn is_settled(self) -> bool {
         self != Self::Stopped
@@ -105,7 +105,7 @@ impl Output {
 
     /// Publishes a message, or drops one that can never be published. It waits for a broker that is away, because
     /// nothing may be lost.
-    pub async fn publish(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> Publication {
+    pub async fn publish(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> PublishOutcome {
         let payload = payload.into();
         match &self.target {
             Target::Broker { publisher, refusals } => match payload.to_json() {
@@ -115,7 +115,7 @@ impl Output {
             Target::Stream { publisher, to_entry } => match payload.to_entry(&topic, *to_entry) {
                 Ok(Entry { name, value, .. }) => {
                     let is_published = publisher.publish(name, value).await;
-                    if is_published { Publication::Published } else { Publication::Stopped }
+                    if is_published { PublishOutcome::Published } else { PublishOutcome::Stopped }
                 }
                 Err(error) => drop_message(&topic.to_string(), payload.bytes(), &error, "no entry"),
             },
@@ -127,13 +127,13 @@ impl Output {
         &self,
         topic: impl OutputTopic,
         payload: Result<impl Into<Payload> + Send, E>,
-    ) -> Publication {
+    ) -> PublishOutcome {
         match payload {
             Ok(payload) => self.publish(topic, payload).await,
             Err(error) => {
                 tracing::error!(%topic, %error, "cannot write a message: dropped it");
                 metrics::dropped("unwritable");
-                Publication::Dropped
+                PublishOutcome::Dropped
             }
         }
     }
@@ -144,16 +144,16 @@ impl Output {
         refusals: &Refusals,
         topic: impl OutputTopic,
         payload: Bytes,
-    ) -> Publication {
+    ) -> PublishOutcome {
         let name = format!("{}{topic}", self.prefix);
         let start = Instant::now();
         loop {
             match publisher.publish(name.clone(), topic.kind(), payload.clone()).await {
                 Ok(()) => {
                     refusals.end(topic);
-                    return Publication::Published;
+                    return PublishOutcome::Published;
                 }
-                Err(PublishError::Stopped) => return Publication::Stopped,
+                Err(PublishError::Stopped) => return PublishOutcome::Stopped,
                 Err(error @ (PublishError::TooLarge(_) | PublishError::TopicTooLong)) => {
                     return drop_message(&name, &payload, &error, "too large");
                 }
@@ -207,8 +207,8 @@ impl From<Vec<u8>> for Payload {
 }
 
 /// Counts a message that cannot be published.
-fn drop_message(topic: &str, payload: &Bytes, error: &dyn fmt::Display, reason: &'static str) -> Publication {
+fn drop_message(topic: &str, payload: &Bytes, error: &dyn fmt::Display, reason: &'static str) -> PublishOutcome {
     tracing::error!(topic, bytes = payload.len(), %error, "dropped a message");
     metrics::dropped(reason);
-    Publication::Dropped
+    PublishOutcome::Dropped
 }

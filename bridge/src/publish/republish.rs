@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     metrics,
-    publish::output::{Output, OutputTopic, Payload, Publication},
+    publish::output::{Output, OutputTopic, Payload, PublishOutcome},
     receive::dedup::{Dedup, MessageKey},
 };
 
@@ -18,12 +18,12 @@ pub struct Republisher {
 
 impl Republisher {
     /// Publishes a message that has nothing to decode.
-    pub async fn publish_unchanged(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> Publication {
+    pub async fn publish_unchanged(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> PublishOutcome {
         let payload = payload.into();
         let key = self.dedup.key(topic, payload.bytes());
         if self.dedup.contains(key) {
             metrics::event("duplicate");
-            return Publication::Dropped;
+            return PublishOutcome::Dropped;
         }
         metrics::event("forwarded");
         self.publish_last(topic, serde_json::Result::Ok(payload), key).await
@@ -35,11 +35,11 @@ impl Republisher {
         topic: impl OutputTopic,
         payload: Result<impl Into<Payload> + Send, E>,
         key: MessageKey,
-    ) -> Publication {
-        let publication = self.output.publish_written(topic, payload).await;
-        if publication.is_settled() {
+    ) -> PublishOutcome {
+        let outcome = self.output.publish_written(topic, payload).await;
+        if outcome.is_settled() {
             self.dedup.add(key);
         }
-        publication
+        outcome
     }
 }

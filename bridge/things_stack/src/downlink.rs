@@ -12,7 +12,7 @@ use bridge::{
     },
     message::raw_object::RawObject,
     metrics,
-    publish::output::{Output, Publication},
+    publish::output::{Output, PublishOutcome},
     receive::dedup::Dedup,
 };
 use client::things_stack::{QueueOperation, VersionIds};
@@ -70,11 +70,11 @@ impl Downlinks {
             },
             Err(error) => Err(error),
         };
-        let publication = match queued {
-            Ok(()) => Publication::Published,
+        let outcome = match queued {
+            Ok(()) => PublishOutcome::Published,
             Err(error) => self.fail(topic, &payload, &error).await,
         };
-        if publication.is_settled() {
+        if outcome.is_settled() {
             self.dedup.add(key);
             ack.acknowledge().await;
         }
@@ -163,14 +163,14 @@ impl Downlinks {
     }
 
     /// Publishes that every downlink of a request failed, because it is queued as a whole.
-    async fn fail(&self, topic: Topic<'_>, payload: &[u8], error: &CodecError) -> Publication {
+    async fn fail(&self, topic: Topic<'_>, payload: &[u8], error: &CodecError) -> PublishOutcome {
         metrics::downlink("refused");
         for failed in FailedDownlink::all(topic, payload, error, self.clock.now()) {
             if !self.applications.publish_written(topic.with("down/failed"), failed.to_json()).await.is_settled() {
-                return Publication::Stopped;
+                return PublishOutcome::Stopped;
             }
         }
-        Publication::Published
+        PublishOutcome::Published
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bridge::{
     codec::outcome::CodecError,
     metrics,
-    publish::{output::Publication, republish::Republisher},
+    publish::{output::PublishOutcome, republish::Republisher},
     receive::dedup::MessageKey,
 };
 use bytes::Bytes;
@@ -35,24 +35,24 @@ impl Uplinks {
             // The filter lets no other topic through.
             return ack.acknowledge().await;
         };
-        let publication = match topic.rest {
+        let outcome = match topic.rest {
             "up" => self.uplink(topic, payload).await,
             // Published again, they would be taken for those of an application.
             "down/push" | "down/replace" => {
                 metrics::event("ignored");
-                Publication::Dropped
+                PublishOutcome::Dropped
             }
             rest => match DownlinkEvent::kind(rest) {
                 Some(kind) => self.downlink(topic, kind, payload).await,
                 None => self.republisher.publish_unchanged(topic, payload).await,
             },
         };
-        if publication.is_settled() {
+        if outcome.is_settled() {
             ack.acknowledge().await;
         }
     }
 
-    async fn uplink(&self, topic: Topic<'_>, payload: Bytes) -> Publication {
+    async fn uplink(&self, topic: Topic<'_>, payload: Bytes) -> PublishOutcome {
         let message = match UplinkMessage::parse(&payload) {
             Ok(message) => message,
             Err(error) => {
@@ -64,7 +64,7 @@ impl Uplinks {
         let key = self.republisher.dedup.key(topic, &message.identity);
         if self.republisher.dedup.contains(key) {
             metrics::uplink("duplicate");
-            return Publication::Dropped;
+            return PublishOutcome::Dropped;
         }
         if !message.is_decodable() {
             metrics::uplink("unchanged");
@@ -84,7 +84,7 @@ impl Uplinks {
         (message, payload): (UplinkMessage<'_>, &Bytes),
         decoded: Result<Decoded, CodecError>,
         key: MessageKey,
-    ) -> Publication {
+    ) -> PublishOutcome {
         if let Err(error) = &decoded {
             let ids = message.correlation_ids();
             let report = Report::of_uplink(error, topic, &ids, self.clock.now());
@@ -104,14 +104,14 @@ impl Uplinks {
     }
 
     /// Publishes the outcome of a downlink, with its payload decoded.
-    async fn downlink(&self, topic: Topic<'_>, kind: &'static str, payload: Bytes) -> Publication {
+    async fn downlink(&self, topic: Topic<'_>, kind: &'static str, payload: Bytes) -> PublishOutcome {
         let Some(event) = DownlinkEvent::parse(kind, &payload) else {
             return self.republisher.publish_unchanged(topic, payload.clone()).await;
         };
         let key = self.republisher.dedup.key(topic, &payload[..]);
         if self.republisher.dedup.contains(key) {
             metrics::event("duplicate");
-            return Publication::Dropped;
+            return PublishOutcome::Dropped;
         }
         let json = match self.decoder.decode_downlink(&event, topic).await {
             Ok(decoded) if decoded.object.is_some() => event.into_json(decoded).map(Bytes::from),
