@@ -1,6 +1,6 @@
 //! REST and gRPC on one listener, with and without TLS, and invalid requests.
 
-use std::{convert::Infallible, future::poll_fn, time::Duration};
+use std::{convert::Infallible, future::poll_fn};
 
 use axum::{
     Router,
@@ -11,7 +11,6 @@ use axum::{
 };
 use serde_json::{Value, json};
 use server::{grpc, serve::ServeSettings, telemetry::Health, tls::Tls};
-use testing::ManualClock;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -359,17 +358,6 @@ async fn read_to_end(mut stream: TcpStream) -> String {
         response.extend_from_slice(&buffer[..count]);
     }
     String::from_utf8(response).unwrap()
-}
-
-#[tokio::test]
-async fn clients_refuse_a_certificate_that_is_not_yet_valid() {
-    let dir = tempfile::tempdir().unwrap();
-    let clock = ManualClock::new();
-    clock.advance(Duration::from_secs(20 * 365 * 24 * 60 * 60));
-    let tls = Tls::self_signed(dir.path(), &[], &*clock).unwrap();
-    let server = TestServer::both(router(), &tls).await;
-    let url = format!("https://localhost:{}/hello", server.serving.addresses()[1].port());
-    assert!(http_client(Some(tls.certificate_pem())).get(url).send().await.is_err());
 }
 
 // Conformance: Malformed messages, unknown fields, slow and half-open clients

@@ -2,8 +2,11 @@
 
 use std::{fs, path::Path, time::Duration};
 
+use axum::Router;
 use server::{system::SystemClock, tls::Tls};
 use testing::ManualClock;
+
+use crate::harness::{TestServer, http_client};
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -87,4 +90,15 @@ fn refuses_a_missing_directory_or_an_invalid_name() {
     let dir = tempfile::tempdir().unwrap();
     let error = Tls::self_signed(dir.path(), &names(&["n\u{f6}"]), &SystemClock).unwrap_err();
     assert!(error.to_string().contains("n\u{f6}"), "{error}");
+}
+
+#[tokio::test]
+async fn clients_refuse_a_certificate_that_is_not_yet_valid() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = ManualClock::new();
+    clock.advance(20 * YEAR);
+    let tls = Tls::self_signed(dir.path(), &[], &*clock).unwrap();
+    let server = TestServer::both(Router::new(), &tls).await;
+    let url = format!("https://localhost:{}/", server.serving.addresses()[1].port());
+    assert!(http_client(Some(tls.certificate_pem())).get(url).send().await.is_err());
 }
