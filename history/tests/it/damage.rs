@@ -101,6 +101,16 @@ fn with_columns(file: &[u8], columns: &[u8]) -> Vec<u8> {
     [&file[..place], columns, &file[place + 1..], &length.to_le_bytes(), b"PAR1"].concat()
 }
 
+/// A file without rows, whose schema is a million groups in each other. To read them one in the other takes more room on
+/// the stack than a thread has.
+fn nested() -> Vec<u8> {
+    // Three bytes of a number, and a group that is required, called `a`, and has one child.
+    let (count, group) = ([0xc0, 0x84, 0x3d], [0x35, 0x00, 0x18, 0x01, b'a', 0x15, 0x02, 0x00]);
+    let description = [&[0x15, 0x02, 0x19, 0xfc][..], &count, &group.repeat(1_000_000), &[0x00]].concat();
+    let length = (description.len() as u32).to_le_bytes();
+    [&b"PAR1"[..], &description, &length, b"PAR1"].concat()
+}
+
 #[tokio::test]
 async fn files_that_claim_more_than_they_have_are_named() {
     let harness = Harness::new();
@@ -125,6 +135,7 @@ async fn files_that_claim_more_than_they_have_are_named() {
         (overwritten(&file, 4, &page), "a page claims to be larger than it can be"),
         (overwritten(&file, pages, &page_list), "the places of its pages"),
         (with_columns(&file, &two_gib), "its description claims what cannot be"),
+        (nested(), "its description claims what cannot be"),
         ([&file[..file.len() - 8], &[0xff; 4], b"PAR1"].concat(), "its description is longer than the file"),
     ] {
         fs::write(&path, lying).unwrap();

@@ -25,6 +25,8 @@ pub(super) enum Form {
     Bool,
     Bytes,
     List(&'static Self),
+    /// A list of at most so many values.
+    ShortList(usize, &'static Self),
     /// A struct with these fields; others may be anything.
     Struct(&'static [(i16, Self)]),
 }
@@ -91,13 +93,19 @@ impl<'a> Compact<'a> {
             (Form::Byte, BYTE) => self.byte().map(drop),
             (Form::Bool, TRUE | FALSE) => Some(()),
             (Form::Bytes, BYTES) => self.skip_bytes(),
-            (Form::List(form), LIST) => {
-                let (count, kind) = self.list()?;
-                (0..count).try_for_each(|_| self.value(kind, form))
-            }
+            (Form::List(form), LIST) => self.values(usize::MAX, form),
+            (Form::ShortList(count_max, form), LIST) => self.values(*count_max, form),
             (Form::Struct(known), STRUCT) => self.fields(known, 0),
             _ => None,
         }
+    }
+
+    fn values(&mut self, count_max: usize, form: &Form) -> Option<()> {
+        let (count, kind) = self.list()?;
+        if count > count_max {
+            return None;
+        }
+        (0..count).try_for_each(|_| self.value(kind, form))
     }
 
     fn skip(&mut self, kind: u8, depth: u8) -> Option<()> {
@@ -170,7 +178,8 @@ impl<'a> Compact<'a> {
 mod tests {
     use super::*;
 
-    const FIELDS: &[(i16, Form)] = &[(1, Form::Number), (2, Form::Count), (4, Form::List(&Form::Bytes))];
+    const FIELDS: &[(i16, Form)] =
+        &[(1, Form::Number), (2, Form::Count), (4, Form::List(&Form::Bytes)), (5, Form::ShortList(2, &Form::Number))];
 
     fn is_possible(bytes: &[u8]) -> bool {
         let mut compact = Compact::new(bytes);
@@ -184,6 +193,8 @@ mod tests {
         // 3 is unknown: a struct with a double, a list of numbers, and a field whose id follows.
         let unknown = [0x3c, 0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0x19, 0x25, 0x02, 0x80, 0x01, 0x05, 0x40, 0x02, 0x00, 0x00];
         assert!(is_possible(&unknown));
+        // 5: [1, 2].
+        assert!(is_possible(&[0x59, 0x25, 0x02, 0x04, 0x00]));
         assert!(is_possible(&[0x00]));
     }
 
@@ -196,6 +207,7 @@ mod tests {
             (&[0x25, 0x0e, 0x00], "it counts more than there are bytes"),
             (&[0x25, 0x01, 0x00], "it counts less than nothing"),
             (&[0x49, 0xf8, 0xff, 0xff, 0xff, 0xff, 0x07, 0x00], "a list has more values than there are bytes"),
+            (&[0x59, 0x35, 0x02, 0x04, 0x06, 0x00], "a list has more values than it may have"),
             (&[0x49, 0x18, 0x09, b'a', 0x00], "a text is longer than the rest"),
             (&[0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x00], "a number is too long"),
             (&[0x3b, 0x00, 0x00], "it has a map"),

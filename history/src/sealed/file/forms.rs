@@ -1,11 +1,15 @@
 //! The structures of Parquet: what the `parquet` crate reads of them, in the types in which it does.
 
-use super::compact::Form::{self, Bool, Byte, Bytes, Count, List, Number, Struct};
+use super::compact::Form::{self, Bool, Byte, Bytes, Count, List, Number, ShortList, Struct};
+
+/// Maximum number of columns and groups of a schema, which may all be in each other: the crate calls itself for each.
+/// Ours have 40.
+const SCHEMA_ELEMENTS_MAX: usize = 128;
 
 /// The description of a file, at its end.
 pub(super) const FILE: &[(i16, Form)] = &[
     (1, Number),
-    (2, List(&SCHEMA_ELEMENT)),
+    (2, ShortList(SCHEMA_ELEMENTS_MAX, &SCHEMA_ELEMENT)),
     (3, Number),
     (4, List(&ROW_GROUP)),
     (5, List(&KEY_VALUE)),
