@@ -15,7 +15,7 @@ use std::{
 };
 
 use parquet::{
-    basic::Type,
+    basic::{Compression, Type},
     bloom_filter::Sbbf,
     column::reader::{ColumnReaderImpl, get_column_reader, get_typed_column_reader},
     data_type::DataType,
@@ -108,6 +108,11 @@ impl SealedFile {
         }
         if metadata.row_groups().iter().any(|group| group.num_rows() > VALUES_MAX as i64) {
             return Err(Error::damaged(path, "it claims to have more rows in a group than it can have"));
+        }
+        // Some of the others become as long as they like, whatever their pages claim.
+        let mut columns = metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
+        if !columns.all(|column| is_bounded(column.compression())) {
+            return Err(Error::damaged(path, "it is compressed in another way"));
         }
         Ok(Self { chunks: Arc::new(chunks), metadata })
     }
@@ -300,6 +305,11 @@ impl<T: DataType> ColumnRows<T> {
     }
 }
 
+/// Returns true for the ways in which ours are compressed, whose readers make no more of a page than it claims.
+fn is_bounded(compression: Compression) -> bool {
+    matches!(compression, Compression::UNCOMPRESSED | Compression::LZ4_RAW | Compression::ZSTD(_))
+}
+
 /// Reads a file which may have anything in it: its reader may even panic.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(Error::damaged(path, "its reader panicked")))
@@ -315,17 +325,42 @@ pub fn column_bytes(path: &Path) -> Result<Vec<(String, u64)>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use parquet::file::{properties::WriterProperties, writer::SerializedFileWriter};
+
     use super::*;
-    use crate::{Kind, NewRecord, record::View, sealed::write::write_file};
+    use crate::{
+        Kind, NewRecord,
+        record::View,
+        sealed::write::{write_file, write_groups},
+    };
+
+    fn record() -> Record {
+        let id = RecordId::first(5);
+        let (app_id, dev_id) = ("my-app".parse().unwrap(), "a1".parse().unwrap());
+        let new = NewRecord::new(&app_id, &dev_id, &Kind::Uplink, id.recorded());
+        View::of_new(id, &new).to_record().unwrap()
+    }
+
+    #[test]
+    fn files_that_are_compressed_in_another_way_are_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("some-file");
+        for (compression, is_read) in [(Compression::LZ4_RAW, true), (Compression::LZ4, false)] {
+            let properties = WriterProperties::builder().set_compression(compression).build();
+            let file = File::create(&path).unwrap();
+            let mut writer = SerializedFileWriter::new(file, schema::schema().unwrap(), Arc::new(properties)).unwrap();
+            write_groups(&mut writer, &[&record()]).unwrap();
+            writer.close().unwrap();
+            let opened = SealedFile::open(&path).map(drop);
+            assert_eq!(opened.is_ok(), is_read, "{compression}: {opened:?}");
+        }
+    }
 
     #[test]
     fn small_records_count_as_the_memory_that_they_need() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("some-file");
-        let id = RecordId::first(5);
-        let (app_id, dev_id) = ("my-app".parse().unwrap(), "a1".parse().unwrap());
-        let new = NewRecord::new(&app_id, &dev_id, &Kind::Uplink, id.recorded());
-        let record = View::of_new(id, &new).to_record().unwrap();
+        let record = record();
         write_file(&path, &[&record; 1000]).unwrap();
         let bytes = SealedFile::open(&path).unwrap().record_bytes();
         assert!(bytes > 1000 * size_of::<Record>() as u64, "{bytes}");
