@@ -162,7 +162,7 @@ pub struct Count {
 /// Whether history keeps records, and how many it did not.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryState {
-    /// False since the disk refused the last ones; none if history is off, or elsewhere.
+    /// False since the disk refused the last ones or was slow; none if history is off, or elsewhere.
     pub is_kept: Option<bool>,
     /// Records that were not kept, by reason.
     pub lost: Vec<Count>,

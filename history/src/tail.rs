@@ -18,7 +18,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
-use metrics::{describe_gauge, gauge};
 use server::status::ErrorChain;
 
 use self::{
@@ -26,10 +25,7 @@ use self::{
     owner::OwnDir,
     segment::{Index, Segment, is_segment},
 };
-use crate::{Error, Loss, RecordId, directory::list, settings::bounds::SegmentBytes};
-
-/// One while records are kept.
-const KEPT: &str = "airlock_history_kept";
+use crate::{Error, Loss, RecordId, directory::list, record::loss::set_kept, settings::bounds::SegmentBytes};
 
 /// Number of full segments that may wait to be sealed before no more is kept.
 const FULL_SEGMENTS_MAX: usize = 8;
@@ -70,8 +66,7 @@ struct Active {
 impl Tail {
     /// Opens the segments in `dir` that no running process has. `writer` is a random number.
     pub(crate) fn open(dir: &Path, writer: u32, segment_bytes_max: SegmentBytes) -> Result<Self, Error> {
-        describe_gauge!(KEPT, "1 while history keeps records, 0 since the disk refused the last ones");
-        gauge!(KEPT).set(1);
+        set_kept(true);
         let dirs = OwnDir::take_all(dir, &format!("{writer:08x}"))?;
         let mut segments = Vec::new();
         for dir in &dirs {
@@ -103,11 +98,11 @@ impl Tail {
         let was_failing = mem::replace(&mut active.is_failing, result.is_err());
         match &result {
             Err(error) if !was_failing => {
-                gauge!(KEPT).set(0);
+                set_kept(false);
                 tracing::error!(error = %ErrorChain(error), "messages are not kept in history");
             }
             Ok(()) if was_failing => {
-                gauge!(KEPT).set(1);
+                set_kept(true);
                 tracing::info!("messages are kept in history again");
             }
             _ => {}

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use metrics::{counter, describe_counter};
+use metrics::{counter, describe_counter, describe_gauge, gauge};
 
 /// Reasons why a record is not on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +43,7 @@ impl Loss {
 }
 
 const LOST: &str = "airlock_history_lost_records_total";
+const KEPT: &str = "airlock_history_kept";
 
 /// Numbers of records that were not kept since the start, by reason.
 ///
@@ -53,6 +54,7 @@ pub struct Losses([AtomicU64; Loss::ALL.len()]);
 impl Losses {
     pub(crate) fn new() -> Self {
         describe_counter!(LOST, "Records of messages that history did not keep");
+        describe_gauge!(KEPT, "1 while history keeps records, 0 since its disk refused the last ones or was slow");
         let counted = Loss::ALL.into_iter().filter(|loss| *loss != Loss::Off);
         // Rates need a zero before the first loss.
         counted.for_each(|loss| counter!(LOST, "reason" => loss.name()).increment(0));
@@ -83,4 +85,9 @@ impl Losses {
             Loss::Closed => closed,
         }
     }
+}
+
+/// Tells operators that records are kept now, or that they are not.
+pub(crate) fn set_kept(is_kept: bool) {
+    gauge!(KEPT).set(f64::from(u8::from(is_kept)));
 }

@@ -16,7 +16,7 @@ use types::Clock;
 use crate::{
     Loss, NewRecord, RECORD_BYTES_MAX, RecordId,
     record::View,
-    record::loss::Losses,
+    record::loss::{Losses, set_kept},
     record::moment,
     tail::{codec, numbers::Numbers},
 };
@@ -198,7 +198,10 @@ impl Queue {
         if let Err(loss) = result {
             self.losses.add(loss, group.records);
         }
-        self.is_slow.store(false, Ordering::Relaxed);
+        if self.is_slow.swap(false, Ordering::Relaxed) && result.is_ok() {
+            set_kept(true);
+            tracing::info!("messages wait for history again");
+        }
         group.progress.result.send_replace(Some(result));
     }
 
@@ -241,7 +244,10 @@ impl Pending {
             Ok(Ok(Some(result))) => self.kept(result),
             Ok(Ok(None) | Err(_)) => Err(Loss::Closed),
             Err(_) => {
-                self.queue.is_slow.store(true, Ordering::Relaxed);
+                if !self.queue.is_slow.swap(true, Ordering::Relaxed) {
+                    set_kept(false);
+                    tracing::error!("messages do not wait for history any more, because its disk is slow");
+                }
                 self.slow()
             }
         }
@@ -268,7 +274,7 @@ impl Drop for Pending {
 mod tests {
     use std::{iter, sync::mpsc, thread};
 
-    use testing::ManualClock;
+    use testing::{Log, ManualClock};
 
     use super::*;
     use crate::Kind;
@@ -284,6 +290,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_slow_disk_holds_up_one_message_and_not_those_that_follow() {
+        let (log, _logging) = Log::start(tracing::Level::INFO);
         let queue = queue(1 << 20);
         let pending = push(&queue).ok().unwrap();
         let start = tokio::time::Instant::now();
@@ -300,6 +307,9 @@ mod tests {
         queue.done(queue.take().unwrap(), Ok(()));
         assert!(pending.wait().await.is_ok());
         assert_eq!(queue.losses.count(Loss::Slow), 2);
+        for line in ["messages do not wait for history any more", "messages wait for history again"] {
+            assert_eq!(log.text().matches(line).count(), 1, "{}", log.text());
+        }
     }
 
     #[tokio::test]
