@@ -64,7 +64,7 @@ impl Object {
     /// False if an answer is about other content than that which was listed: no handler changes a file, but somebody else
     /// may have.
     pub(super) fn is_same(&self, answer: &ObjectMeta) -> bool {
-        let is_other_tag = self.e_tag.iter().zip(&answer.e_tag).any(|(listed, e_tag)| listed != e_tag);
+        let is_other_tag = self.e_tag.iter().zip(&answer.e_tag).any(|(listed, e_tag)| bare(listed) != bare(e_tag));
         answer.size == self.bytes && !is_other_tag
     }
 
@@ -77,6 +77,11 @@ impl Object {
     pub(crate) fn app_id(&self) -> Option<&str> {
         application(&self.key)
     }
+}
+
+/// A tag without what some servers and proxies add to it in one kind of answer and not in another.
+fn bare(e_tag: &str) -> &str {
+    e_tag.strip_prefix("W/").unwrap_or(e_tag).trim_matches('"')
 }
 
 /// The application whose records what has this key has.
@@ -117,5 +122,21 @@ mod tests {
         assert_eq!(listing.files_of("h"), BTreeMap::from([("app=a/day=2026-01-01/5-17-0-1.parquet", 7)]));
         assert!(listing.files_of("other").is_empty());
         assert_eq!(listing.objects[0].app_id(), Some("a"));
+    }
+
+    #[test]
+    fn a_tag_is_the_same_however_a_server_writes_it() {
+        let listed = Object { key: "some-key".to_owned(), bytes: 7, e_tag: Some("\"a1\"".to_owned()) };
+        let answer = |size, e_tag: Option<&str>| ObjectMeta {
+            location: "some-key".into(),
+            last_modified: Default::default(),
+            size,
+            e_tag: e_tag.map(str::to_owned),
+            version: None,
+        };
+        for same in [Some("\"a1\""), Some("a1"), Some("W/\"a1\""), None] {
+            assert!(listed.is_same(&answer(7, same)), "{same:?}");
+        }
+        assert!(!listed.is_same(&answer(7, Some("\"a2\""))) && !listed.is_same(&answer(8, None)));
     }
 }
