@@ -13,8 +13,10 @@ use types::{Kind, Secret};
 use super::{fault, password, tls::Tls};
 use crate::Error;
 
-/// Maximum time for connecting to a host, and for its first answers, if the URL names none.
+/// Maximum time for connecting to an address of a host, and for its first answers, if the URL names none.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Number of addresses that a host may have: one of each version of IP, of which the first may lead nowhere.
+const ADDRESSES: u32 = 2;
 
 /// The server, and how to log in there.
 #[derive(Clone)]
@@ -59,7 +61,7 @@ pub(super) async fn connect(settings: &PostgresSettings) -> Result<(Client, Stri
     let tls =
         trust.tls().map_err(|error| Error::Invalid(format!("the certificate authority is not valid: {error}")))?;
     // The library waits so long only for the connection, and for ever for a server that says nothing.
-    let wait_for_all = wait.saturating_mul(config.get_hosts().len().max(1) as u32);
+    let wait_for_all = wait.saturating_mul(config.get_hosts().len().max(1) as u32).saturating_mul(ADDRESSES);
     let connected = timeout(wait_for_all, config.connect(Tls::new(tls))).await.map_err(|_| fault::silent(&server))?;
     let (client, connection) = connected.map_err(|error| fault::while_connecting(&server, error))?;
     // Its error is that of the query which waits for it, too.
