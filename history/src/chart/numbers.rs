@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 /// Maximum length of a path, in bytes. Longer ones are left out.
 const PATH_BYTES_MAX: usize = 200;
-/// Maximum number of members looked at in an uplink.
+/// Maximum number of members looked at in an uplink, without those that cannot lead to the only path.
 const MEMBERS_MAX: usize = 1000;
 
 /// Numbers that are wanted of each result.
@@ -130,9 +130,8 @@ impl<'de, F: FnMut(&str, f64)> Visitor<'de> for Walk<'_, F> {
             if members.next_key_seed(Key(&mut *self.path))?.is_none() {
                 break;
             }
-            let has_room = *self.members_left > 0;
-            *self.members_left = self.members_left.saturating_sub(1);
-            if has_room && self.may_have() {
+            if *self.members_left > 0 && self.may_have() {
+                *self.members_left -= 1;
                 members.next_value_seed(self.below())?;
             } else {
                 members.next_value::<IgnoredAny>()?;
@@ -207,6 +206,9 @@ mod tests {
     #[test]
     fn so_many_members_of_an_uplink_are_looked_at_and_no_more() {
         let members: Vec<_> = (0..2 * MEMBERS_MAX).map(|number| format!(r#""f{number}":1"#)).collect();
-        assert_eq!(found(None, &format!("{{{}}}", members.join(","))).len(), MEMBERS_MAX);
+        let json = format!("{{{}}}", members.join(","));
+        assert_eq!(found(None, &json).len(), MEMBERS_MAX);
+        let last = format!("f{}", 2 * MEMBERS_MAX - 1);
+        assert_eq!(found(Some(&last), &json), [(last, 1.0)], "a single one is found wherever it is");
     }
 }
