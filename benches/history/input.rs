@@ -27,7 +27,7 @@ pub(crate) struct Uplink {
     pub(crate) received: Timestamp,
 }
 
-/// What is measured.
+/// The uplinks of a measurement.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) has_gateway: bool,

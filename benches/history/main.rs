@@ -46,7 +46,7 @@ const WITH_GATEWAY: Case = Case { name: "with the metadata of a gateway", has_ga
 /// So fast that segments are full before they are old.
 const MANY: Case =
     Case { name: "of 10,000 applications in turn", applications: 10_000, apart_ms: 1, maintained_after: 256, ..PLAIN };
-/// What a chart is made of.
+/// The uplinks of a chart.
 const ONE_DEVICE: Case = Case { name: "of one device", devices: 1, ..PLAIN };
 
 #[tokio::main]

@@ -262,7 +262,7 @@ pub(crate) enum PayloadFunctions {
     Abandon,
 }
 
-/// What to say about a version.
+/// The note and the link of a version.
 #[derive(Debug, Args)]
 pub(crate) struct LabelOptions {
     /// Note about the version, on one line

@@ -9,9 +9,9 @@ use object_store::{GetOptions, ObjectStore};
 use super::{Bucket, REQUESTS_MAX, listing::Object};
 use crate::Error;
 
-/// What the library says if a server answers with a whole object. It has no kind for these.
+/// The library's words if a server answers with a whole object. It has no kind for these.
 const NOT_PARTIAL: &str = "non-partial response";
-/// What it says if a server answers with other bytes than those of the range, or has none there.
+/// Its words if a server answers with other bytes than those of the range, or has none there.
 const OTHER_RANGES: [&str; 3] = ["Requested ", "Wanted range", "416 Range Not Satisfiable"];
 
 impl Bucket {

@@ -37,7 +37,7 @@ impl Reader {
         Ok(chart)
     }
 
-    /// What the uplinks were corrected to: also after the end of the chart.
+    /// The corrections of the uplinks: also those after the end of the chart.
     async fn corrections(
         self: &Arc<Self>,
         query: &ChartQuery,

@@ -293,7 +293,7 @@ mod tests {
         writer.into_inner().unwrap()
     }
 
-    /// What a query finds in a file that is elsewhere, and the number of bytes that it fetches.
+    /// The records that a query finds in a file that is elsewhere, and the number of bytes that it fetches.
     fn search_elsewhere(content: &Bytes, query: Query) -> (Vec<Record>, u64) {
         let (content, fetched) = (content.clone(), Arc::new(AtomicU64::new(0)));
         let (bytes, counted) = (content.len() as u64, Arc::clone(&fetched));

@@ -7,7 +7,7 @@ use types::Clock;
 
 use crate::harness::{Harness, app, damage_page, dev, files, kept};
 
-/// What the device has sent since the clock began.
+/// A chart of all that the device has sent since the clock began.
 fn query(harness: &Harness, dev_id: &str, field: Option<&str>, points: usize) -> ChartQuery {
     let until = harness.clock.now().plus(Duration::from_secs(1));
     let since = until.minus(Duration::from_secs(60));

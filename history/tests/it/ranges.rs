@@ -20,7 +20,7 @@ use crate::{
 const DEVICES: u32 = 20;
 const UPLINKS: u32 = 1000;
 
-/// What a handler has asked for of files: ranges, or none for whole files.
+/// The parts of files that a handler has asked for: ranges, or none for whole files.
 type Asked = Arc<Mutex<Vec<Option<[u64; 2]>>>>;
 
 /// A proxy that notes what is asked for of files.
@@ -38,7 +38,7 @@ async fn noting_proxy(server: &ObjectServer) -> (Proxy, Asked) {
     (Proxy::start_filtered(server.address, note).await, asked)
 }
 
-/// What was asked for since the last call: the number of requests and of bytes. None if a whole file was.
+/// The number of requests and of bytes since the last call. None if a whole file was.
 fn taken(asked: &Asked) -> Option<(usize, u64)> {
     let asked = std::mem::take(&mut *asked.lock().unwrap());
     let ranges = asked.into_iter().collect::<Option<Vec<_>>>()?;

@@ -13,7 +13,7 @@ const LIST: u8 = 9;
 const SET: u8 = 10;
 const STRUCT: u8 = 12;
 
-/// How deep values without a form may be in each other.
+/// Maximum depth of values without a form in each other.
 const DEPTH_MAX: u8 = 16;
 
 /// The form of a value. The `parquet` crate reads it so whatever type it claims to have, so it must have that type.
@@ -31,7 +31,7 @@ pub(super) enum Form {
     Struct(&'static [(i16, Self)]),
 }
 
-/// What is left of a structure.
+/// The rest of a structure.
 pub(super) struct Compact<'a> {
     rest: &'a [u8],
     /// Length of all.

@@ -27,7 +27,7 @@ const HEADER_BYTES_MAX: u64 = 4096;
 /// Pieces of a column, as a reader of pages asks for them.
 pub(super) struct PageChunks {
     chunks: Arc<Chunks>,
-    /// Whether each piece is a page with its header; otherwise the headers were checked before.
+    /// True if each piece is a page with its header; otherwise the headers were checked before.
     has_pages: bool,
     /// Length in bytes of all pages that may still be read.
     bytes_left: AtomicU64,
