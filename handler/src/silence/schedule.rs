@@ -7,7 +7,7 @@ use types::{AppId, DevId, Timestamp};
 
 /// Time after which an application is looked at in any case: another handler may have set an alarm and be gone, or have
 /// deleted the application.
-const CHECK_INTERVAL: Duration = Duration::from_secs(600);
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(600);
 /// Maximum number of applications that are remembered, some 200 bytes each. Others are looked at in each pass.
 const APPLICATIONS_MAX: usize = 1 << 18;
 

@@ -59,6 +59,13 @@ impl Step {
         Self { dev_id, before, after, stale: Some(place) }
     }
 
+    /// Returns true if it brings the alarm forward, to before this time.
+    pub(super) fn is_forward(&self, before: Timestamp) -> bool {
+        let was_due = self.before.as_ref().and_then(|(alarm, _)| alarm.due);
+        let due = self.after.as_ref().and_then(|alarm| alarm.due);
+        due.is_some_and(|due| due < before && was_due.is_none_or(|was_due| due < was_due))
+    }
+
     /// Adds it to a batch of its application, if the alarm is still as it was.
     pub(super) fn add_to(&self, batch: Batch, app_id: &AppId) -> Result<Batch, Error> {
         let ids = (app_id, &self.dev_id);

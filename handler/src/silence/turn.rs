@@ -5,7 +5,7 @@ use std::time::Duration;
 use store::{Batch, Commit, Entry, Key};
 use types::{DevId, SilentAfter, Timestamp};
 
-use super::{environment::Watcher, step::Step, verdict::judge};
+use super::{environment::Watcher, schedule::CHECK_INTERVAL, step::Step, verdict::judge};
 use crate::{
     Error,
     registry::{application::Listened, device::ListenedDevice},
@@ -128,7 +128,14 @@ impl Watcher {
             let device = found.device.as_ref()?;
             Step::of(judge(device, found.alarm.as_ref(), turn.after, heard, now), found)
         };
-        self.commit(turn, found.into_iter().filter_map(step).collect()).await
+        let steps: Vec<Step> = found.into_iter().filter_map(step).collect();
+        // Sooner than others look by themselves. While all alarms are set, they look with each pass.
+        let is_forward = turn.is_set && steps.iter().any(|step| step.is_forward(now.plus(2 * CHECK_INTERVAL)));
+        let is_settled = self.commit(turn, steps).await?;
+        if is_forward && self.with.is_shared {
+            self.with.applications.note_alarms_forward(&turn.listened).await?;
+        }
+        Ok(is_settled)
     }
 
     /// Sets the alarms of some devices by the time of the application. Returns true if there are more.

@@ -91,6 +91,15 @@ impl Applications {
         self.rename(listened, Bytes::new()).await
     }
 
+    /// Has all handlers look at the application: an alarm is due before they would, and one of them may have heard the
+    /// device.
+    pub(crate) async fn note_alarms_forward(&self, listened: &Listened) -> Result<(), Error> {
+        let Some(Entry { key, value, version }) = self.store.get_one(&listened.name.key).await? else { return Ok(()) };
+        // After a conflict, somebody else has had them look.
+        _ = self.store.commit(Batch::new().expect(key.clone(), version).put(key, value)).await?;
+        Ok(())
+    }
+
     async fn rename(&self, Listened { name, .. }: &Listened, value: Bytes) -> Result<(), Error> {
         let batch = Batch::new().expect(name.key.clone(), name.version).put(name.key.clone(), value);
         // After a conflict, the next look does what has to be done.

@@ -36,6 +36,30 @@ async fn what_another_handler_has_just_reported_is_not_reported_again() {
 
 // Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
+async fn a_device_is_not_silent_because_another_handler_has_set_a_shorter_time() {
+    let place = Place::with_time().await;
+    let (mut one, mut two) = (place.handler(Kind::AmongOthers).await, place.handler(Kind::AmongOthers).await);
+    place.put("heard", "").await;
+    two.hear("heard").await;
+    assert!(two.look().await.is_empty());
+    place.clock.advance(MINUTE);
+    place.put("heard", "5m").await;
+    one.hear("heard").await;
+    assert!(one.look().await.is_empty());
+    // From now on, only the other one hears it, which would not look for long.
+    for pause in [MINUTE, 3 * MINUTE] {
+        place.clock.advance(pause);
+        two.hear("heard").await;
+        assert!(two.look().await.is_empty());
+    }
+    assert!(two.look_after(MINUTE).await.is_empty());
+    assert!(one.look_after(MINUTE).await.is_empty(), "the other one has heard it");
+    assert!(one.look_after(3 * MINUTE).await.is_empty());
+    assert_eq!(one.look_after(MINUTE).await, ["heard"]);
+}
+
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
+#[tokio::test]
 async fn after_an_outage_of_the_store_each_can_say_what_it_has_heard() {
     let clock = ManualClock::new();
     let store = Arc::new(FailingStore::new(clock.for_store()));
