@@ -10,7 +10,7 @@ use super::{
     history::heard_after,
     step::Step,
     turn::{DEVICES, GRACE, Turn},
-    verdict::{Verdict, judge},
+    verdict::Verdict,
 };
 use crate::{
     Error,
@@ -67,15 +67,17 @@ impl Watcher {
         let found = self.with.devices.listened(&app_id, dev_ids).await?;
         let (mut steps, mut unheard) = (Vec::new(), Vec::new());
         for ((place, time, _), found) in alarms.into_iter().zip(found) {
-            match self.judge_due(turn, &found, &place, now)? {
-                None => steps.push(Step::stale(place, found)),
-                Some(Verdict::Due(after)) => {
+            let alarm_place = found.alarm.as_ref().map(|alarm| alarm.place((&app_id, &found.dev_id))).transpose()?;
+            let is_set = alarm_place.flatten().as_ref() == Some(&place);
+            match self.judge_found(turn, &found, now) {
+                Some(Verdict::Due(after)) if is_set => {
                     // Otherwise, nobody needs to know more.
                     if self.may_report(turn, time, now).await? {
                         unheard.push(Unheard { found, after });
                     }
                 }
-                Some(verdict) => steps.extend(Step::of(verdict, found)),
+                Some(verdict) if is_set => steps.extend(Step::of(verdict, found)),
+                verdict => steps.push(Step::stale(place, found, verdict)),
             }
         }
         let (known, mut silent) = self.ask_history(turn, unheard, now).await;
@@ -109,24 +111,6 @@ impl Watcher {
             }
         }
         Ok(due)
-    }
-
-    /// Judges the device of an alarm that is due, as far as this process knows; none if the alarm is at another place
-    /// by now, or the device is gone.
-    fn judge_due(
-        &self,
-        turn: &Turn,
-        found: &ListenedDevice,
-        place: &Key,
-        now: Timestamp,
-    ) -> Result<Option<Verdict>, Error> {
-        let ids = (&turn.listened.app_id, &found.dev_id);
-        let (Some(device), Some(alarm)) = (&found.device, &found.alarm) else { return Ok(None) };
-        if alarm.place(ids)?.as_ref() != Some(place) {
-            return Ok(None);
-        }
-        let (heard, _) = self.with.heard.last(ids.0, ids.1);
-        Ok(Some(judge(device, Some(alarm), turn.after, heard, now)))
     }
 
     /// Returns steps for the devices that somebody else has heard, or of which nobody can say, and the silent ones.

@@ -21,7 +21,7 @@ pub(super) struct Step {
     before: Option<(Alarm, Entry)>,
     /// None if it is deleted.
     after: Option<Alarm>,
-    /// A place in the order of time that no alarm has any more.
+    /// A place in the order of time that no alarm has.
     stale: Option<Key>,
 }
 
@@ -51,11 +51,15 @@ impl Step {
         Self::of(Verdict::Set(alarm.due_at(due)), found)
     }
 
-    /// Deletes a place that no alarm has, and the alarm of a device that is gone.
-    pub(super) fn stale(place: Key, found: ListenedDevice) -> Self {
-        let ListenedDevice { dev_id, device, alarm, entry } = found;
+    /// Deletes a place that no alarm has, and does what the verdict says; none is that of a device that is gone.
+    pub(super) fn stale(place: Key, found: ListenedDevice, verdict: Option<Verdict>) -> Self {
+        let ListenedDevice { dev_id, alarm, entry, .. } = found;
         let before = alarm.zip(entry);
-        let after = if device.is_some() { before.as_ref().map(|(alarm, _)| alarm.clone()) } else { None };
+        let after = match verdict {
+            Some(Verdict::Set(alarm)) => Some(alarm),
+            Some(Verdict::Keep | Verdict::Due(_)) => before.as_ref().map(|(alarm, _)| alarm.clone()),
+            Some(Verdict::Delete) | None => None,
+        };
         Self { dev_id, before, after, stale: Some(place) }
     }
 

@@ -5,7 +5,12 @@ use std::time::Duration;
 use store::{Batch, Commit, Entry, Key};
 use types::{DevId, SilentAfter, Timestamp};
 
-use super::{environment::Watcher, schedule::CHECK_INTERVAL, step::Step, verdict::judge};
+use super::{
+    environment::Watcher,
+    schedule::CHECK_INTERVAL,
+    step::Step,
+    verdict::{Verdict, judge},
+};
 use crate::{
     Error,
     registry::{application::Listened, device::ListenedDevice},
@@ -123,19 +128,15 @@ impl Watcher {
         }
         let (app_id, now) = (&turn.listened.app_id, self.clock.now());
         let found = self.with.devices.listened(app_id, dev_ids).await?;
-        let step = |found: ListenedDevice| {
-            let (heard, _) = self.with.heard.last(app_id, &found.dev_id);
-            let device = found.device.as_ref()?;
-            Step::of(judge(device, found.alarm.as_ref(), turn.after, heard, now), found)
-        };
-        let steps: Vec<Step> = found.into_iter().filter_map(step).collect();
-        // Sooner than others look by themselves. While all alarms are set, they look with each pass.
-        let is_forward = turn.is_set && steps.iter().any(|step| step.is_forward(now.plus(2 * CHECK_INTERVAL)));
-        let is_settled = self.commit(turn, steps).await?;
-        if is_forward && self.with.is_shared {
-            self.with.applications.note_alarms_forward(&turn.listened).await?;
-        }
-        Ok(is_settled)
+        let step = |found: ListenedDevice| Step::of(self.judge_found(turn, &found, now)?, found);
+        self.commit(turn, found.into_iter().filter_map(step).collect()).await
+    }
+
+    /// Judges a device as far as this process knows; none if it is gone.
+    pub(super) fn judge_found(&self, turn: &Turn, found: &ListenedDevice, now: Timestamp) -> Option<Verdict> {
+        let (heard, _) = self.with.heard.last(&turn.listened.app_id, &found.dev_id);
+        let device = found.device.as_ref()?;
+        Some(judge(device, found.alarm.as_ref(), turn.after, heard, now))
     }
 
     /// Sets the alarms of some devices by the time of the application. Returns true if there are more.
@@ -182,7 +183,14 @@ impl Watcher {
     /// Commits steps, unless the settings of the application have changed since. Returns false if some conflicted.
     pub(super) async fn commit(&self, turn: &Turn, steps: Vec<Step>) -> Result<bool, Error> {
         let unchanged = Batch::new().expect(turn.summary.key.clone(), turn.summary.version);
-        self.commit_steps(turn, steps, &unchanged).await
+        // Sooner than others look by themselves. While all alarms are set, they look with each pass.
+        let soon = self.clock.now().plus(2 * CHECK_INTERVAL);
+        let is_forward = turn.is_set && steps.iter().any(|step| step.is_forward(soon));
+        let is_done = self.commit_steps(turn, steps, &unchanged).await?;
+        if is_forward && self.with.is_shared {
+            self.with.applications.note_alarms_forward(&turn.listened).await?;
+        }
+        Ok(is_done)
     }
 
     pub(super) async fn commit_steps(&self, turn: &Turn, steps: Vec<Step>, expected: &Batch) -> Result<bool, Error> {

@@ -245,9 +245,9 @@ impl Devices {
             return Ok(None);
         };
         let change = old.map_or(Change::Created, |old| Change::Updated(Box::new(old)));
-        let batch = match change {
+        let batch = match &change {
             Change::Created => self.with_first_alarm(batch, &application.value, &device, None)?,
-            Change::Updated(_) => batch,
+            Change::Updated(old) => self.with_look(batch, &application.value, old, &device)?,
         };
         let batch = batch.put(key, record::write(&self.sealer, &device)?).growing();
         if self.store.commit(batch).await? == Commit::Conflict {
@@ -275,6 +275,16 @@ impl Devices {
             }
             _ => Ok(batch),
         }
+    }
+
+    /// Adds that the alarm of a device that gets another time is to be looked at now, also if this process is killed.
+    fn with_look(&self, batch: Batch, application: &[u8], old: &Device, device: &Device) -> Result<Batch, Error> {
+        let ApplicationSummary { silent_after, .. } = serde_json::from_slice(application)?;
+        let time_of = |device: &Device| silent_after.and_then(|after| after.of_device(&device.attributes));
+        if time_of(old) == time_of(device) {
+            return Ok(batch);
+        }
+        Ok(batch.put(store_keys::due_alarm(&device.app_id, self.clock.now(), &device.dev_id)?, ""))
     }
 
     /// Deletes a device; [`Error::NotFound`] if it does not exist.

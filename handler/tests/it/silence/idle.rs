@@ -60,3 +60,17 @@ async fn an_alarm_that_a_handler_has_left_is_found_by_another_one() {
     assert_eq!(handler.look_after(10 * MINUTE).await, ["left"]);
     assert!(handler.look_after(MINUTE).await.is_empty());
 }
+
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
+#[tokio::test]
+async fn a_shorter_time_of_a_device_outlives_the_handler_that_has_set_it() {
+    let place = Place::with_time().await;
+    place.put("left", "").await;
+    let mut first = place.handler(Kind::Alone).await;
+    assert!(first.look_after(INTERVAL).await.is_empty());
+    // It is killed before it looks.
+    place.put("left", "5m").await;
+    drop(first);
+    let mut second = place.handler(Kind::WithoutHistory).await;
+    assert_eq!(second.look_after(5 * MINUTE).await, ["left"]);
+}
