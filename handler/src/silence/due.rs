@@ -60,7 +60,7 @@ impl Watcher {
             return Ok(Looked { events: 0, has_more: false, next });
         };
         // Before they are read: what another handler has just reported must not be reported again.
-        self.may_report(turn, *oldest, now).await?;
+        let may_report = self.may_report(turn, *oldest, now).await?;
         turn.last = Some(last.clone());
         let has_more = alarms.len() == DEVICES;
         let dev_ids = alarms.iter().map(|(.., dev_id)| dev_id.clone()).collect();
@@ -72,7 +72,7 @@ impl Watcher {
             match self.judge_found(turn, &found, now) {
                 Some(Verdict::Due(after)) if is_set => {
                     // Otherwise, nobody needs to know more.
-                    if self.may_report(turn, time, now).await? {
+                    if may_report && self.may_report(turn, time, now).await? {
                         unheard.push(Unheard { found, after });
                     }
                 }
