@@ -128,8 +128,9 @@ impl Heard {
             None => Owner::from(app_id),
         };
         state.times.make_room(owner_of, now);
-        if !state.changed.make_room(owner_of) {
-            state.forget(now);
+        for app_id in state.changed.make_room(owner_of) {
+            // So that its devices are noted again with their next uplinks.
+            state.times.lose_application(&app_id, now);
         }
     }
 

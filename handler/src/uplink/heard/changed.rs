@@ -106,12 +106,33 @@ impl Changed {
         }
     }
 
-    /// If there are too many, remembers only of owners who have most that all of their devices are to be looked at.
-    /// False if there are too many applications.
-    pub(super) fn make_room(&mut self, owner_of: impl Fn(&AppId) -> Owner) -> bool {
+    /// If there are too many, remembers only of owners who have most that all of their devices are to be looked at. If
+    /// there are too many applications, forgets those of owners who have most, and returns them.
+    pub(super) fn make_room(&mut self, owner_of: impl Fn(&AppId) -> Owner) -> Vec<AppId> {
+        let mut forgotten = Vec::new();
         if self.bytes <= self.bytes_max {
-            return true;
+            return forgotten;
         }
+        // So that it is rare.
+        let bytes_left = self.bytes_max - self.bytes_max / 8;
+        for app_ids in self.applications_by_owner(&owner_of) {
+            app_ids.iter().for_each(|app_id| self.put(app_id, Noted::All));
+            if self.bytes <= bytes_left {
+                return forgotten;
+            }
+        }
+        for app_ids in self.applications_by_owner(&owner_of) {
+            app_ids.iter().for_each(|app_id| self.remove(app_id));
+            forgotten.extend(app_ids);
+            if self.bytes <= bytes_left {
+                break;
+            }
+        }
+        forgotten
+    }
+
+    /// The applications of each owner, first of those who have most.
+    fn applications_by_owner(&self, owner_of: impl Fn(&AppId) -> Owner) -> Vec<Vec<AppId>> {
         let mut owners: HashMap<Owner, (usize, Vec<AppId>)> = HashMap::new();
         for (app_id, devices) in &self.applications {
             let (bytes, app_ids) = owners.entry(owner_of(app_id)).or_default();
@@ -120,14 +141,7 @@ impl Changed {
         }
         let mut owners: Vec<_> = owners.into_values().collect();
         owners.sort_by_key(|(bytes, _)| Reverse(*bytes));
-        for (_, app_ids) in owners {
-            app_ids.iter().for_each(|app_id| self.put(app_id, Noted::All));
-            // So that it is rare.
-            if self.bytes <= self.bytes_max - self.bytes_max / 8 {
-                return true;
-            }
-        }
-        false
+        owners.into_iter().map(|(_, app_ids)| app_ids).collect()
     }
 
     /// Forgets an application.
@@ -190,7 +204,7 @@ mod tests {
         changed.note(&app("many-2"), &dev(0));
         for number in 0..20 {
             changed.note(&app("many-1"), &dev(number));
-            assert!(changed.make_room(by_first_letter) && changed.bytes <= changed.bytes_max, "{number}");
+            assert!(changed.make_room(by_first_letter).is_empty() && changed.bytes <= changed.bytes_max, "{number}");
         }
         assert_eq!(changed.take(&app("few"), 9), ChangedDevices::These(vec![dev(0)]));
         for app_id in ["many-1", "many-2"] {
@@ -206,12 +220,15 @@ mod tests {
     }
 
     #[test]
-    fn more_applications_than_there_is_room_for_are_told() {
-        let mut changed = Changed::new(3 * APPLICATION_BYTES);
-        let has_room = |number: usize| {
-            changed.note(&app(&format!("app-{number}")), &dev(0));
-            changed.make_room(by_first_letter)
-        };
-        assert_eq!((0..3).map(has_room).collect::<Vec<_>>(), [true, true, false]);
+    fn applications_of_the_owner_who_has_too_many_are_forgotten() {
+        let mut changed = Changed::new(9 * APPLICATION_BYTES);
+        changed.note(&app("few"), &dev(0));
+        let mut forgotten = Vec::new();
+        for number in 0..7 {
+            assert!(forgotten.is_empty(), "{number}");
+            changed.note(&app(&format!("many-{number}")), &dev(0));
+            forgotten = changed.make_room(by_first_letter);
+        }
+        assert_eq!((forgotten.len(), changed.applications()), (7, HashSet::from([app("few")])));
     }
 }

@@ -88,6 +88,15 @@ impl Times {
         }
     }
 
+    /// Forgets an application that is listened to: of the time before now, nothing is known.
+    pub(super) fn lose_application(&mut self, app_id: &AppId, now: Timestamp) {
+        self.forget_application(app_id);
+        let group = self.group(app_id);
+        if let Some(since) = self.since.get_mut(group) {
+            *since = now;
+        }
+    }
+
     /// If there is too much, forgets owners who have most, until an eighth is free: it counts all, so it is to be rare.
     pub(super) fn make_room(&mut self, owner_of: impl Fn(&AppId) -> Owner, now: Timestamp) {
         if self.bytes <= self.bytes_max {
@@ -102,13 +111,7 @@ impl Times {
         let mut owners: Vec<_> = owners.into_values().collect();
         owners.sort_by_key(|(bytes, _)| Reverse(*bytes));
         for (_, app_ids) in owners {
-            for app_id in &app_ids {
-                self.forget_application(app_id);
-                let group = self.group(app_id);
-                if let Some(since) = self.since.get_mut(group) {
-                    *since = now;
-                }
-            }
+            app_ids.iter().for_each(|app_id| self.lose_application(app_id, now));
             if self.bytes <= self.bytes_max - self.bytes_max / 8 {
                 return;
             }
