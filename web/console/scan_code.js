@@ -20,17 +20,18 @@ function stop(text) {
   state.textContent = text;
 }
 
-async function look(detector) {
+async function look(detector, own) {
   // It fails until there is a picture.
   const [code] = await detector.detect(video).catch(() => []);
-  if (!stream) return;
+  // It was stopped meanwhile, and may have been started again.
+  if (stream !== own) return;
   if (code) {
     field.value = code.rawValue;
     stop('The code was read.');
     field.focus();
     return;
   }
-  setTimeout(look, INTERVAL_MS, detector);
+  setTimeout(look, INTERVAL_MS, detector, own);
 }
 
 async function start() {
@@ -43,15 +44,20 @@ async function start() {
   } finally {
     button.disabled = false;
   }
+  for (const track of stream.getTracks()) track.addEventListener('ended', () => stop('The camera has stopped.'));
   video.srcObject = stream;
   video.hidden = false;
   button.textContent = 'Stop';
   state.textContent = 'Hold the code in front of the camera.';
-  look(new BarcodeDetector({ formats: ['qr_code'] }));
+  look(new BarcodeDetector({ formats: ['qr_code'] }), stream);
 }
 
 button.addEventListener('click', () => (stream ? stop('') : start()));
 addEventListener('pagehide', () => stop(''));
+// A page that is left open must not film for days.
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden && stream) stop('The camera is off.');
+});
 
 const canScan = 'BarcodeDetector' in window && navigator.mediaDevices !== undefined;
 if (canScan && (await BarcodeDetector.getSupportedFormats()).includes('qr_code')) part.hidden = false;

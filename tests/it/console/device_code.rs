@@ -20,8 +20,9 @@ const STAND_INS: &str = "
     };
     const canvas = document.createElement('canvas');
     canvas.getContext('2d');
-    window.camera = canvas.captureStream();
-    navigator.mediaDevices.getUserMedia = async () => window.camera;";
+    navigator.mediaDevices.getUserMedia = async () => (window.camera = canvas.captureStream());";
+/// The picture is hidden, and the camera is off.
+const IS_OFF: &str = "return document.querySelector('#scan video').hidden && !window.camera.active;";
 
 // Conformance: console: the QR code of a device in front of the camera
 #[tokio::test]
@@ -42,7 +43,20 @@ async fn a_code_in_front_of_the_camera_fills_its_field() {
     ask(&browser, &format!("window.seen = '{CODE}';")).await;
     wait_for_text(&browser, "span", "The code was read").await;
     assert_eq!(browser.value("#qr").await, CODE);
-    let camera = "return [document.querySelector('#scan video').hidden, window.camera.active];";
-    assert_eq!(ask(&browser, camera).await, json!([true, false]), "the camera is off");
+    assert_eq!(ask(&browser, IS_OFF).await, true);
     browser.look("device-code").await;
+
+    ask(&browser, "window.seen = '';").await;
+    browser.click("#scan button").await;
+    wait_for_text(&browser, "span", "Hold the code in front").await;
+    let hide = "Object.defineProperty(document, 'hidden', { value: true }); \
+                document.dispatchEvent(new Event('visibilitychange'));";
+    ask(&browser, hide).await;
+    wait_for_text(&browser, "span", "The camera is off").await;
+    assert_eq!(ask(&browser, IS_OFF).await, true, "nobody looks at the page");
+    browser.click("#scan button").await;
+    wait_for_text(&browser, "span", "Hold the code in front").await;
+    ask(&browser, "window.camera.getTracks()[0].dispatchEvent(new Event('ended'));").await;
+    wait_for_text(&browser, "span", "The camera has stopped").await;
+    assert_eq!(ask(&browser, IS_OFF).await, true, "somebody has taken the camera away");
 }
