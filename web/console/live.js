@@ -95,7 +95,6 @@ function continueInHistory() {
 
 pause.addEventListener('click', () => {
   isPaused = !isPaused;
-  pause.setAttribute('aria-pressed', String(isPaused));
   pause.textContent = isPaused ? 'Resume' : 'Pause';
   if (!isPaused) {
     const kept = waiting;

@@ -13,6 +13,10 @@ const part = document.getElementById('refreshed');
 
 let isPaused = false;
 
+function updating() {
+  say(isPaused ? 'Paused.' : 'Updated every 5 seconds.');
+}
+
 function say(text) {
   if (state.textContent !== text) state.textContent = text;
 }
@@ -65,9 +69,9 @@ async function run() {
         pause.hidden = true;
         return say('This page is no longer updated: reload it to log in again.');
       }
-      say('Updated every 5 seconds.');
+      updating();
     } catch {
-      say('The server does not answer. Trying again…');
+      if (!isPaused) say('The server does not answer. Trying again…');
     }
   }
   setTimeout(run, INTERVAL_MS);
@@ -75,10 +79,10 @@ async function run() {
 
 pause.addEventListener('click', () => {
   isPaused = !isPaused;
-  pause.setAttribute('aria-pressed', String(isPaused));
   pause.textContent = isPaused ? 'Resume' : 'Pause';
+  updating();
 });
 
 control.hidden = false;
-say('Updated every 5 seconds.');
+updating();
 setTimeout(run, INTERVAL_MS);

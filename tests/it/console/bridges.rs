@@ -280,11 +280,13 @@ async fn the_page_follows_its_networks_and_keeps_the_focus() {
     assert!(focused.is_string() && ask(&browser, focus).await == focused, "{focused}");
 
     browser.click("#refresh button").await;
+    wait_for_text(&browser, "span", "Paused.").await;
     send(&mut chirpstack, (2, "AQI="), SystemClock.now()).await;
     visitor.until(PATH, "2 of 2 handed over").await;
     wait_for_text(&browser, "dd", "1 of 1 handed over").await;
     browser.look("bridges").await;
     browser.click("#refresh button").await;
+    wait_for_text(&browser, "span", "Updated every 5 seconds.").await;
     wait_for_text(&browser, "dd", "2 of 2 handed over").await;
     network.stack.stop().await;
     wait_for_text(&browser, "span", "The server does not answer").await;
