@@ -1,6 +1,7 @@
 //! The line of a function at which it failed, as failures name it.
 
 use api::handler::Application;
+use server::audit::visible;
 
 /// The functions that failures name as such. A failure of any other is one of the decoder.
 const OTHERS: [&str; 3] = ["converter", "validator", "encoder"];
@@ -12,7 +13,7 @@ pub(crate) struct FailedLine {
     pub(crate) function: &'static str,
     /// From 1.
     pub(crate) number: usize,
-    /// What happened there, on one line.
+    /// What happened there, on one line, without characters that nobody sees or that change the direction of text.
     pub(crate) message: String,
 }
 
@@ -24,8 +25,8 @@ impl FailedLine {
         let number = place.split(',').next()?.parse().ok()?;
         let function = OTHERS.into_iter().find(|name| subject.contains(&format!("he {name} "))).unwrap_or("decoder");
         // Without a message behind the place, there is a predicate before it.
-        let message = message.strip_prefix(": ").unwrap_or(failure).lines().next().unwrap_or_default().to_owned();
-        Some(Self { function, number, message })
+        let message = message.strip_prefix(": ").unwrap_or(failure).lines().next().unwrap_or_default();
+        Some(Self { function, number, message: visible(message).into_owned() })
     }
 
     /// The source that has the line.
@@ -58,6 +59,7 @@ mod tests {
         assert_eq!(of("The encoder cannot be loaded (line 1): no\n1 | x\n").2, "no");
         let fuel = "the decoder used up its fuel (line 2)";
         assert_eq!(of(fuel), ("decoder", 2, fuel.to_owned()));
+        assert_eq!(of("the decoder failed (line 2): Error: \u{202e}x").2, r"Error: \u202ex");
         assert_eq!(FailedLine::of("the decoder ran out of fuel"), None);
     }
 

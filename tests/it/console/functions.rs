@@ -59,11 +59,12 @@ async fn functions_that_cannot_be_loaded_are_refused_and_stay_in_the_form() {
 async fn nothing_is_lost_when_somebody_else_saves_in_between() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;
-    alice.set_functions(["function Decoder() { return { theirs: 1 }; }", "", ""]).await.unwrap();
+    alice.set_functions(["function Decoder() { return { theirs: 1 }; } // \u{202e}", "", ""]).await.unwrap();
     let form = [("do", "save"), ("base", "1"), ("payload_format", "custom"), ("decoder", MENDED)];
     let page = visitor.post(PATH, &form).await;
     assert_eq!(page.status, 409, "{}", page.html);
     assert!(page.html.contains("Someone else has saved version 2") && page.html.contains("theirs"), "{}", page.html);
+    assert!(page.html.contains(r"// \u202e") && !page.html.contains('\u{202e}'), "{}", page.html);
     assert_eq!((page.typed("decoder"), page.value("base")), (MENDED.to_owned(), "2".to_owned()));
     let live = alice.handler.get_version(&alice.app_id, 0).await.unwrap();
     assert!(live.functions.unwrap().decoder.contains("theirs"));

@@ -61,7 +61,7 @@ async fn what_nobody_sees_in_texts_of_functions_and_devices_is_escaped() {
     let decoder = "function Decoder(bytes) {
   console.log('logged\\u202e');
   if (bytes[0] > 1) throw new Error('no\\u202e\\u001b[2J'); // \u{2066}
-  return { text: 'decoded\\u202e' };
+  return { text: 'decoded\\u202e', 'number\\u202e': 1 };
 }";
     alice.set_functions([decoder, "", ""]).await.unwrap();
     let device = alice.handler.get_device(&alice.app_id, &"dev-1".parse().unwrap()).await.unwrap();
@@ -83,6 +83,8 @@ async fn what_nobody_sees_in_texts_of_functions_and_devices_is_escaped() {
     check(&format!("{application}/messages"), &[r"decoded\u202e"]).await;
     check(&format!("{application}/devices/dev-1"), &[r"\u202ekitchen", r"decoded\u202e"]).await;
     check(application, &[r"\u202ekitchen"]).await;
+    check(&format!("{application}/devices/dev-1/delete"), &[r"\u202ekitchen"]).await;
+    check(&format!("{application}/devices/dev-1/charts"), &[r">number\u202e</a>"]).await;
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use crate::{
     site::{
         devices::many::delete::delete as delete_all,
         failure::Failure,
-        page::{Frame, Page},
+        page::{Frame, Page, shown},
         viewer::InApplication,
     },
 };
@@ -29,7 +29,7 @@ pub(in crate::site) struct Delete {
 pub(in crate::site) async fn confirm(request: InApplication) -> Result<Page<Delete>, Failure> {
     let device = read(&request.handler().await?, request.app_id(), &dev_id(&request)?).await?;
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
-    let (dev_id, description) = (device.dev_id, device.description);
+    let (dev_id, description) = (device.dev_id, shown(&device.description));
     Ok(Page::new(Delete { frame, app_id, tab: "devices", dev_id, description }))
 }
 

@@ -22,7 +22,7 @@ use crate::{
     form::drafts::Fields,
     site::{
         failure::{Failure, Problem, partly},
-        page::{Frame, Page, Time},
+        page::{Frame, Page, Time, shown},
         viewer::InApplication,
     },
 };
@@ -99,6 +99,11 @@ impl Charts {
 
     fn number(&self, value: &f64) -> String {
         number(*value)
+    }
+
+    /// A field as it may be shown: functions choose its name.
+    fn name(&self, field: &str) -> String {
+        shown(field)
     }
 
     fn time(&self, time: &Timestamp) -> Time {

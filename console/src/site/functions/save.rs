@@ -14,7 +14,10 @@ use super::{
 };
 use crate::{
     Result,
-    site::{page::Time, viewer::InApplication},
+    site::{
+        page::{Time, shown, shown_lines},
+        viewer::InApplication,
+    },
 };
 
 /// Somebody else saved a version since the form was opened.
@@ -72,9 +75,9 @@ async fn conflict(
         number: live.number,
         changed_by: request.name(&live.changed_by),
         time: Time(live.time),
-        note: live.note,
+        note: shown(&live.note),
         // The version that the form began with may have been dropped.
-        diff: diff.unwrap_or_default(),
+        diff: diff.map(|diff| shown_lines(&diff)).unwrap_or_default(),
     };
     let form = FunctionsForm { base: live.number, ..form.clone() };
     let state = State { conflict: Some(conflict), ..State::default() };

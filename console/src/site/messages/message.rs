@@ -188,6 +188,9 @@ fn why(version: &Version, record: &Record) -> String {
 async fn metadata(request: &InApplication, handler: &HandlerClient, record: &Record) -> Result<Option<Metadata>> {
     let Ok(mut metadata) = serde_json::from_str::<Metadata>(&record.metadata) else { return Ok(None) };
     metadata.gateways.iter_mut().for_each(|gateway| gateway.gtw_id = shown(&gateway.gtw_id));
+    for text in [&mut metadata.data_rate, &mut metadata.coding_rate] {
+        *text = shown(text);
+    }
     let is_located = metadata.latitude != 0.0 || metadata.longitude != 0.0;
     let dev_id = record.dev_id.parse::<DevId>().ok().filter(|_| !is_located);
     let Some(dev_id) = dev_id else { return Ok(Some(metadata)) };
