@@ -113,7 +113,13 @@ fn parts(path: &Path, before: Option<AuditPlace>) -> io::Result<Vec<Part>> {
         rotated.push(format!(".{number}"));
         match part(Path::new(&rotated)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-            rotated => parts.push(rotated?),
+            rotated => {
+                let rotated = rotated?;
+                // It was rotated after it was opened under its name before.
+                if parts.iter().all(|part: &Part| part.place.inode != rotated.place.inode) {
+                    parts.push(rotated);
+                }
+            }
         }
     }
     let from = before.and_then(|before| {
@@ -194,6 +200,14 @@ mod tests {
         let third = find_lines(&path, &query("", 2, second.next)).unwrap();
         assert_eq!((third.lines.join(" ").as_str(), third.next), ("one", None));
         assert_eq!(["", "x", "1", "1-x"].map(AuditPlace::read), [None; 4]);
+    }
+
+    #[test]
+    fn a_file_that_is_rotated_meanwhile_is_read_once() {
+        let (dir, path) = files("two\n", "one\n");
+        fs::rename(dir.path().join("audit.log.1"), dir.path().join("audit.log.2")).unwrap();
+        fs::hard_link(&path, dir.path().join("audit.log.1")).unwrap();
+        assert_eq!(find_lines(&path, &query("", 9, None)).unwrap().lines, ["two", "one"]);
     }
 
     #[test]
