@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use api::rest::handler::{Device, LorawanDevice};
 use client::handler::HandlerClient;
 use serde::{Deserialize, Serialize};
-use server::seal::KeyedHash;
+use server::{audit::visible, seal::KeyedHash};
 use types::{AppId, DevId};
 
 use crate::{Console, Error, Result};
@@ -184,7 +184,7 @@ fn activation(lorawan: &LorawanDevice) -> &'static str {
     if has_session && !joins { ABP } else { OTAA }
 }
 
-/// A text of a field as people read it.
+/// A text of a field as people read it, on one line.
 fn shown(name: &str, text: &str) -> String {
     let text = match (name, text) {
         ("uses_32_bit_f_cnt" | "disable_f_cnt_check", TICKED) => "yes",
@@ -195,7 +195,7 @@ fn shown(name: &str, text: &str) -> String {
         (_, "") => "–",
         (_, text) => text,
     };
-    text.replace('\n', ", ")
+    visible(&text.lines().collect::<Vec<_>>().join(", ")).into_owned()
 }
 
 #[cfg(test)]
@@ -228,6 +228,12 @@ mod tests {
         assert!(base.differences(&now, &typed).is_empty(), "it has what was typed already");
         assert_eq!(Base::read(&base.json()).texts, base.texts);
         assert!(!Base::read("<").differences(&base, &typed).is_empty(), "an unknown base replaces nothing");
+    }
+
+    #[test]
+    fn a_difference_is_on_one_line_and_hides_nothing() {
+        assert_eq!(shown("description", "a\u{202e}b\r\nc"), r"a\u202eb, c");
+        assert_eq!(shown("attributes", ""), "–");
     }
 
     #[test]
