@@ -56,7 +56,7 @@ pub struct ServerStatus {
     pub queues: Vec<Queue>,
     /// The applications of MQTT clients, those with most waiting messages first.
     pub applications: Vec<ApplicationLoad>,
-    /// Whether history keeps records.
+    /// The state of history.
     pub history: HistoryState,
     /// The payload functions of all applications together.
     pub functions: FunctionCounts,
@@ -159,7 +159,7 @@ pub struct Count {
     pub count: u64,
 }
 
-/// Whether history keeps records, and how many it did not.
+/// The state of history: if it keeps records, and how many it did not keep.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryState {
     /// False since the disk refused the last ones or was slow; none if history is off, or elsewhere.

@@ -13,7 +13,7 @@ pub(crate) struct FailedLine {
     pub(crate) function: &'static str,
     /// From 1.
     pub(crate) number: usize,
-    /// What happened there, on one line, without characters that nobody sees or that change the direction of text.
+    /// The failure on one line, without characters that nobody sees or that change the direction of text.
     pub(crate) message: String,
 }
 

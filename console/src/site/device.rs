@@ -37,7 +37,7 @@ pub(super) struct Show {
     messages_problem: Option<Problem>,
     queue: Vec<Queued>,
     queue_problem: Option<Problem>,
-    /// What became of the last downlinks.
+    /// The last events of downlinks.
     sent: Vec<DownlinkRow>,
     form: DownlinkForm,
 }

@@ -36,7 +36,7 @@ pub(super) struct List {
     tab: &'static str,
     rows: Vec<Row>,
     form: WebhookForm,
-    /// What the form begins with, if it was chosen.
+    /// The template that was chosen, if any.
     template: Option<WebhookTemplate>,
     problem: Option<Problem>,
     /// True if the form is a draft that was sent when the login had expired or a service was away.

@@ -42,7 +42,7 @@ fn form<'a>(opened: &'a Opened, typed: &[(&'a str, &'a str)]) -> Vec<(&'a str, &
     fields
 }
 
-/// What a browser would send from a page if nothing was typed.
+/// The fields that a browser would send from a page if nothing was typed.
 struct Opened(Vec<(&'static str, String)>);
 
 impl Opened {

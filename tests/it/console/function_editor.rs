@@ -20,7 +20,7 @@ use crate::{
 const PATH: &str = "/console/applications/alice-app/functions";
 const FAILING: &str = "function Decoder(bytes) {\n  var first = bytes[0];\n  throw new Error('<b>' + first);\n}";
 const MENDED: &str = "function Decoder(bytes) {\n  return { n: bytes[0] };\n}";
-/// What pages without an editor load in scripts, at most, compressed.
+/// Maximum size of the scripts that a page without an editor loads, compressed.
 const SCRIPT_BYTES_MAX: u64 = 60_000;
 
 /// The number of scripts that a page has loaded, their length, compressed, and that of those of third parties.
@@ -158,7 +158,7 @@ async fn only_pages_with_an_editor_load_much_script() {
     assert!(vendored > 0 && bytes - vendored < SCRIPT_BYTES_MAX, "{bytes} bytes, of which {vendored} are of others");
 }
 
-/// What [`SCRIPTS`] says about the page.
+/// The numbers of [`SCRIPTS`] for the page.
 async fn scripts(browser: &Browser) -> [u64; 3] {
     serde_json::from_value(browser.client.execute_async(SCRIPTS, vec![]).await.unwrap()).unwrap()
 }

@@ -11,7 +11,7 @@ pub(crate) struct WebhookTemplate {
     pub(crate) events: &'static str,
     /// One `Name: value` per line, with what is to be replaced.
     pub(crate) headers: &'static str,
-    /// What is to be replaced, and what else is to be done.
+    /// Instructions: the parts to replace, and anything else to be done.
     pub(crate) hint: &'static str,
 }
 

@@ -30,10 +30,10 @@ pub(super) struct Deliveries {
     pub(super) problem: Option<Problem>,
 }
 
-/// What became of an uplink at a webhook.
+/// The outcome of an uplink at a webhook.
 pub(super) struct Delivery {
     pub(super) webhook_id: WebhookId,
-    /// What went wrong, in a word or two; empty if nothing is known to have gone wrong.
+    /// The failure in a word or two; empty if none is known.
     pub(super) failure: &'static str,
     /// When it was given up, if it was.
     pub(super) failed_at: Option<Time>,
@@ -84,7 +84,7 @@ async fn delivery(client: &WebhookClient, webhook: Webhook, record: &Record) -> 
     })
 }
 
-/// What is known of a message that is not among those that were looked at.
+/// Describes a message that is not among the failures that were looked at.
 fn unfailed(waiting: usize, failures: usize) -> String {
     let wait = match waiting {
         0 => String::new(),
