@@ -37,8 +37,8 @@ pub(super) struct Show {
     messages_problem: Option<Problem>,
     queue: Vec<Queued>,
     queue_problem: Option<Problem>,
-    /// The last events of downlinks.
-    sent: Vec<DownlinkRow>,
+    /// The last events of downlinks; none if history did not answer in time.
+    sent: Option<Vec<DownlinkRow>>,
     form: DownlinkForm,
 }
 
@@ -89,8 +89,7 @@ pub(super) async fn page(request: &InApplication, form: DownlinkForm) -> Result<
         messages_problem,
         queue: queue.unwrap_or_default(),
         queue_problem,
-        // Whatever is wrong with history, the messages above say so.
-        sent: sent.unwrap_or_default(),
+        sent,
         form,
     });
     Ok(page.with_status(status))

@@ -1,6 +1,6 @@
 //! What became of the last downlinks to a device, by the events that history has of them.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, time::Duration};
 
 use api::history::{Query, Record};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -8,6 +8,7 @@ use client::handler::HandlerClient;
 use futures::future::try_join_all;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::time::timeout;
 use types::DevId;
 
 use crate::{
@@ -25,6 +26,8 @@ const EVENTS: [(&str, &str, &str); 4] = [
     ("down/acks", "acknowledged", " good"),
     ("down/errors", "failed", " bad"),
 ];
+/// Maximum time that a page waits for history, which is searched to its end if a device has few of these events.
+const WAIT_MAX: Duration = Duration::from_secs(2);
 /// Number of events that are shown.
 const SHOWN_MAX: u32 = 10;
 
@@ -58,8 +61,20 @@ struct Message {
     payload_fields: Value,
 }
 
-/// The newest events of downlinks, the newest first.
-pub(super) async fn rows(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<Vec<DownlinkRow>> {
+/// The newest events of downlinks, the newest first; none if history does not answer in time.
+pub(super) async fn rows(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Option<Vec<DownlinkRow>> {
+    in_time(WAIT_MAX, find(request, handler, dev_id)).await
+}
+
+/// Whatever else is wrong with history, the messages of the device say so.
+async fn in_time(
+    time_max: Duration,
+    found: impl Future<Output = Result<Vec<DownlinkRow>>>,
+) -> Option<Vec<DownlinkRow>> {
+    timeout(time_max, found).await.ok().map(Result::unwrap_or_default)
+}
+
+async fn find(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<Vec<DownlinkRow>> {
     let records = EVENTS.map(|(kind, ..)| {
         let (app_id, dev_id, kind) = (request.app_id().to_string(), dev_id.to_string(), kind.to_owned());
         handler.list_records(Query { app_id, dev_id, kind, limit: SHOWN_MAX, ..Query::default() })
@@ -100,6 +115,12 @@ mod tests {
 
     fn event(kind: &str, fields: &str) -> Option<DownlinkRow> {
         DownlinkRow::of(&Record { kind: kind.to_owned(), fields: fields.to_owned(), ..Record::default() })
+    }
+
+    #[tokio::test]
+    async fn a_page_does_not_wait_for_ever_and_knows_that_it_did_not() {
+        assert!(in_time(Duration::ZERO, std::future::pending()).await.is_none());
+        assert!(in_time(WAIT_MAX, async { Ok(Vec::new()) }).await.is_some_and(|rows| rows.is_empty()));
     }
 
     #[test]
