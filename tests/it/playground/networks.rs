@@ -164,6 +164,19 @@ fn a_source_of_any_kind_gets_a_verdict() {
     );
 }
 
+// Conformance: playground
+#[test]
+fn a_workbench_that_ends_is_started_again() {
+    if !has_node() {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut node = Command::new("node");
+    node.arg(root.join("tests/it/playground/workbench.mjs")).arg(root);
+    let output = run(&mut node, &json!(runtime::Limits::default()).to_string());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
 /// Judges codecs in the page, with what it has loaded from its server.
 const JUDGED: &str = "const [{ limits, codecs }, done] = arguments; \
      const bytes = (name) => fetch(name).then((got) => got.arrayBuffer()); \

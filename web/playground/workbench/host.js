@@ -17,6 +17,11 @@ export class Host {
     [this.#guest, this.#heard] = [guest, heard];
   }
 
+  /** Forgets what is evaluated: the workbench that would have is no more. */
+  forgetAll() {
+    this.#loaded.clear();
+  }
+
   /** The answer to a request; null where none is expected. */
   answer({ load, call, forget }) {
     if (load !== undefined) return this.#load(load);

@@ -29,7 +29,8 @@ export class WorkbenchModule {
       told = this.#ask(encoder.encode(JSON.stringify({ limits, question })));
     } catch (error) {
       this.#exports = null;
-      throw error instanceof RangeError ? new Error("the source is nested too deeply for this browser") : error;
+      this.#host.forgetAll();
+      throw new Error(reasonOf(error), { cause: error });
     }
     if (told.problem !== undefined) throw new Error(told.problem);
     return told.answer;
@@ -88,4 +89,11 @@ export class WorkbenchModule {
   #bytes(at, length) {
     return new Uint8Array(this.#exports.memory.buffer, at, length);
   }
+}
+
+/** Says why the module did not survive a question. */
+function reasonOf(error) {
+  // Firefox has an error of its own where a stack does not suffice.
+  if (error instanceof RangeError || error.name === "InternalError") return "the source is nested too deeply for this browser";
+  return error instanceof WebAssembly.RuntimeError ? "the workbench stopped" : error.message;
 }
