@@ -8,6 +8,8 @@ const QUIET_MS_MAX = 30_000;
 export class Workbench {
   #given;
   #worker = null;
+  /** Until then, it may be on a slow link. */
+  #isLoaded = false;
   #id = 0;
   /** How questions that wait for an answer end, by their number. */
   #waiting = new Map();
@@ -42,7 +44,7 @@ export class Workbench {
   stop(reason) {
     clearTimeout(this.#timer);
     this.#worker?.terminate();
-    this.#worker = null;
+    [this.#worker, this.#isLoaded] = [null, false];
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { reject } of waiting) reject(new Error(reason));
@@ -61,16 +63,22 @@ export class Workbench {
   /** Ends a worker that goes quiet while somebody waits. */
   #watch() {
     clearTimeout(this.#timer);
-    if (this.#waiting.size > 0) this.#timer = setTimeout(() => this.stop("a message took too long, and was ended"), QUIET_MS_MAX);
+    if (this.#isLoaded && this.#waiting.size > 0) this.#timer = setTimeout(() => this.stop("a message took too long, and was ended"), QUIET_MS_MAX);
   }
 
-  #hear({ id, messages, answer, problem }) {
+  #hear(report) {
+    // Another worker tries again to load it.
+    if (report.broken !== undefined) return this.stop(report.broken);
+    if (report.isLoaded) this.#isLoaded = true;
+    else this.#tell(report);
+    return this.#watch();
+  }
+
+  #tell({ id, messages, answer, problem }) {
     const waiting = this.#waiting.get(id);
-    if (messages === undefined) this.#waiting.delete(id);
-    this.#watch();
-    if (messages !== undefined) waiting?.heard(messages);
-    else if (problem === undefined) waiting?.resolve(answer);
-    else waiting?.reject(new Error(problem));
+    if (messages !== undefined) return waiting?.heard(messages);
+    this.#waiting.delete(id);
+    return problem === undefined ? waiting?.resolve(answer) : waiting?.reject(new Error(problem));
   }
 
   #start() {

@@ -15,6 +15,7 @@ onmessage = async ({ data }) => {
   if (data.guest !== undefined) {
     limits = data.limits;
     workbench = compile(data.guest);
+    workbench.then(() => postMessage({ isLoaded: true }), ({ message }) => postMessage({ broken: message }));
     return;
   }
   try {
@@ -27,8 +28,8 @@ onmessage = async ({ data }) => {
 };
 
 async function compile(guest) {
-  const response = await fetch(new URL("../workbench.wasm", import.meta.url));
-  if (!response.ok) throw new Error(`workbench.wasm cannot be loaded: ${response.status}`);
+  const response = await fetch(new URL("../workbench.wasm", import.meta.url)).catch(() => null);
+  if (!response?.ok) throw new Error(`workbench.wasm cannot be loaded: ${response?.status ?? "the server does not answer"}`);
   return new WorkbenchModule(await WebAssembly.compile(await response.arrayBuffer()), guest, count);
 }
 
