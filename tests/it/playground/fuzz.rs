@@ -95,7 +95,7 @@ async fn a_decoder_that_does_not_end_is_stopped_or_ends_early() {
     paste(&browser, "text", "function Decoder(bytes) {\n  while (bytes[0] !== 1);\n  return {};\n}").await;
     browser.click("#fuzz-details summary").await;
     browser.click("#fuzz-run").await;
-    shows(&browser, "fuzz", "payloads…").await;
+    shows(&browser, "fuzz", "of the functions…").await;
     shows(&browser, "fuzz-run", "Stop").await;
     browser.click("#fuzz-run").await;
     shows(&browser, "fuzz", "Stopped.").await;

@@ -2,7 +2,7 @@
 
 import { bytesOfHex } from "../payload.js";
 import { Workbench, submitted } from "../workbench/workbench.js";
-import { element, grouped } from "./element.js";
+import { counted, element, grouped } from "./element.js";
 import { failureView } from "./failure.js";
 
 const COUNT = 10_000;
@@ -55,7 +55,7 @@ export class FuzzView {
     this.#button.textContent = "Stop";
     this.#result.replaceChildren();
     this.#say("Running…");
-    const heard = (count) => this.#say(`Ran ${grouped(count)} payloads…`);
+    const heard = (count) => this.#say(`Running: ${counted(count, "call")} of the functions…`);
     const report = await this.#workbench.fuzz(submitted(sources, messages), Number(text), COUNT, heard).catch((error) => ({ failure: error.message }));
     // Who has stopped it knows that it ended.
     return run === this.#running ? this.#show(report) : undefined;
