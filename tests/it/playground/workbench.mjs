@@ -1,5 +1,5 @@
-// What becomes of the workbench of the page when a question ends it, and when it cannot be loaded; the limits are those of
-// standard input.
+// What the workbench of the page is sent, and what becomes of it when a question ends it, or when it cannot be loaded. The
+// limits are on standard input.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { runInNewContext } from "node:vm";
 const [, , root] = process.argv;
 const limits = JSON.parse(readFileSync(0, "utf8"));
 const { WorkbenchModule } = await import(`${root}/web/playground/workbench/module.js`);
-const { Workbench } = await import(`${root}/web/playground/workbench/workbench.js`);
+const { Workbench, submitted } = await import(`${root}/web/playground/workbench/workbench.js`);
 const guest = readFileSync(`${root}/runtime/guest.wasm`);
 const module = await WebAssembly.compile(readFileSync(`${root}/workbench/browser.wasm`));
 
@@ -36,6 +36,12 @@ test("questions that the module does not survive leave nothing behind", async ()
   assert.ok(after - before < 24 << 20, `${after} bytes, ${before} after the first question`);
   const verdicts = workbench.answer({ lint: codec("function decodeUplink() { return { data: {} }; }") }, limits);
   assert.ok(verdicts.some(({ runs }) => runs));
+});
+
+test("half of a character in a source is what the sandbox makes of it", () => {
+  const typed = submitted({ text: "\ufefffunction decodeUplink() { return { data: { x: '\ud800' } }; }", dialect: null }, []);
+  assert.equal(typed.text, "\ufefffunction decodeUplink() { return { data: { x: '\ufffd' } }; }");
+  assert.ok(new WorkbenchModule(module, guest).answer({ lint: typed }, limits).some(({ runs }) => runs));
 });
 
 /** What a worker says once it has a guest, with a server that gives this answer to whoever asks for the module. */

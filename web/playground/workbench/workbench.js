@@ -95,5 +95,10 @@ export function submitted({ text, dialect }, messages, most = EXAMPLES_MAX) {
   const readable = messages.filter(({ problem }) => problem === undefined).slice(0, most);
   const now = Date.now();
   const uplinks = readable.map(({ line, port, payload, timeMs }) => ({ line, port, payload: [...payload], timeMs: timeMs ?? now }));
-  return { text, dialect, uplinks };
+  return { text: wellFormed(text), dialect, uplinks };
+}
+
+/** A text as UTF-8 has it, and so the sandbox: JSON would escape half of a character, which no other reader takes. */
+function wellFormed(text) {
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(new TextEncoder().encode(text));
 }
