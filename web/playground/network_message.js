@@ -3,7 +3,7 @@
 
 import { bytesOfBase64, bytesOfHex, timeOf } from "./payload.js";
 
-/** How many objects may be around a message. */
+/** Maximum number of objects around a message. */
 const DEPTH_MAX = 4;
 /** Members that only ChirpStack's uplinks have. People write `fPort` beside hexadecimal, too. */
 const OF_CHIRPSTACK = ["fCnt", "rxInfo", "deviceInfo", "devEUI"];

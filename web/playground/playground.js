@@ -16,7 +16,7 @@ import { NetworksView } from "./view/networks.js";
 import { ResultView } from "./view/result.js";
 import { RowsView } from "./view/rows.js";
 
-/** How long nothing must be typed before the address changes, in milliseconds: browsers limit how often it may. */
+/** The pause in typing after which the address changes, in milliseconds: browsers limit how often it may. */
 const LINK_DELAY_MS = 500;
 const SEED = 1;
 const FIELDS = ["dialect", "port", "notation", "time", "payloads", "fields"];

@@ -5,9 +5,9 @@ import { ByteMap } from "./byte_map.js";
 import { Profiler } from "./profile/profiler.js";
 import { Failure, Sandbox } from "./sandbox/sandbox.js";
 
-/** How long messages run before the page hears of them, and new requests are looked for, in milliseconds. */
+/** After this time the page hears of messages that have run, and new requests are looked for, in milliseconds. */
 const SLICE_MS = 12;
-/** How long bytes are mapped before that ends, in milliseconds. */
+/** After this time no more bytes are mapped, in milliseconds. */
 const MAP_MS_MAX = 5000;
 
 let sandbox = null;

@@ -103,7 +103,7 @@ function oneLine(json) {
   return JSON.stringify(JSON.parse(json), null, 1).replace(/\n\s*/g, " ");
 }
 
-/** Whether JSON is YAML as well: there is no half of a surrogate pair, and `<<` is no name of a member. */
+/** True if JSON is YAML as well: there is no half of a surrogate pair, and `<<` is no name of a member. */
 function isYaml(json) {
   const line = oneLine(json).replaceAll("\\\\", "");
   return !/\\ud[89a-f]/.test(line) && !line.includes('"<<":');

@@ -32,7 +32,7 @@ export function instrument(wasm) {
   return join([wasm.subarray(0, all[0].start), ...parts]);
 }
 
-/** How many places the one table has. */
+/** The number of places in the one table. */
 function tablePlaces(wasm, content) {
   const [count, kind] = [wasm[content], wasm[content + 1]];
   if (count !== 1 || kind !== 0x70) throw new Error("the guest has other tables than this page knows");

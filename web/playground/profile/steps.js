@@ -63,7 +63,7 @@ function exit(memory, at, offset) {
   return offset + 1 + distance === 0 ? FIRST : INSIDE;
 }
 
-/** How far a step jumps; NaN if it does not. */
+/** The distance that a step jumps; NaN if it does not. */
 function distanceOf(view, code) {
   // if_false, if_true, goto
   if (code >= 104 && code <= 106) return view.getInt32(0, true);

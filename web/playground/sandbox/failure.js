@@ -1,4 +1,4 @@
-// Why a function has no result, in the words of the server (`runtime/src/contract/failure.rs`).
+// The reasons why functions have no result, in the words of the server (`runtime/src/contract/failure.rs`).
 
 /** What the guest says before and after the name of a module that it refuses to import. */
 const REFUSED_IMPORT = /cannot import '([\s\S]*?)': only 'buffer' can be imported/;
@@ -37,7 +37,7 @@ export function locateImport(failure, text) {
   if (index >= 0) failure.line = index + 1;
 }
 
-/** Whether a line names the module behind `from` or `import`. */
+/** True if a line names the module behind `from` or `import`. */
 function imports(line, name) {
   for (let place = line.indexOf(name); place >= 0; place = line.indexOf(name, place + name.length || place + 1)) {
     const before = line.slice(0, place);

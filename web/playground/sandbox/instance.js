@@ -51,7 +51,7 @@ export class Instance {
     return new Uint8Array(this.#exports.memory.buffer);
   }
 
-  /** Whether the script asked for more than the limit, as far as a memory with room can tell. */
+  /** True if the script asked for more than the limit, as far as a memory with room can tell. */
   get isBeyondLimit() {
     return this.hasRoom && this.memory.length > this.#limits.memory_bytes_max;
   }

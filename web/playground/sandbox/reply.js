@@ -4,7 +4,7 @@ import { Failure } from "./failure.js";
 import { shapeOf } from "./shape.js";
 import { DIALECTS, FAILURE_KINDS, LOG_LEVELS, Malformed, Reader, SLOTS } from "./wire.js";
 
-/** How much a truncated field, and the logs with the marker for dropped entries, may exceed their limits. */
+/** A truncated field, and the logs with the marker for dropped entries, may exceed their limits by so many bytes. */
 const LOG_SLACK_BYTES = 64;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

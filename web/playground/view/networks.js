@@ -5,7 +5,7 @@ import { counted, element, grouped } from "./element.js";
 import { Tabs } from "./tabs.js";
 import { Workbench, submitted } from "../workbench/workbench.js";
 
-/** How long nothing must be typed before the codec is judged again, in milliseconds. */
+/** The pause in typing after which the codec is judged again, in milliseconds. */
 const DELAY_MS = 500;
 /** More payloads are not run: each runs once for every network. */
 const UPLINKS_MAX = 8;
@@ -82,7 +82,7 @@ export class NetworksView {
     return submitted(sources, messages, UPLINKS_MAX);
   }
 
-  /** Whether the verdicts are about what is typed. The time of messages that have none is no difference. */
+  /** True if the verdicts are about what is typed. The time of messages that have none is no difference. */
   #isCurrent() {
     const known = ({ text, dialect, uplinks }) => JSON.stringify([text, dialect, uplinks.map((uplink) => [uplink.port, uplink.payload])]);
     return known(this.#codec()) === known(this.#judged);

@@ -11,7 +11,7 @@ export class Workbench {
   /** Until then, it may be on a slow link. */
   #isLoaded = false;
   #id = 0;
-  /** How questions that wait for an answer end, by their number. */
+  /** The questions that wait for an answer, by their number. */
   #waiting = new Map();
   #timer = null;
 

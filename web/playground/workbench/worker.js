@@ -2,7 +2,7 @@
 
 import { WorkbenchModule } from "./module.js";
 
-/** How often the page hears how many messages have run, in milliseconds. */
+/** The time between two reports of how many messages have run, in milliseconds. */
 const REPORT_MS = 100;
 
 let limits = null;
