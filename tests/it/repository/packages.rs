@@ -144,7 +144,9 @@ fn works(package: &Package) {
 fn the_root_of_the_image_has_what_the_program_needs() {
     let root = tempfile::tempdir().unwrap();
     let (image, binary) = (root.path().join("image"), env!("CARGO_BIN_EXE_airlock"));
-    done(Command::new(Path::new(ROOT).join("packaging/root")).arg(binary).arg(&image));
+    // As the Dockerfile names it, from where it was built.
+    let (dir, name) = (Path::new(binary).parent().unwrap(), Path::new(binary).file_name().unwrap());
+    done(Command::new(Path::new(ROOT).join("packaging/root")).current_dir(dir).arg(name).arg(&image));
     for path in ["usr/bin/airlock", "etc/ssl/certs/ca-certificates.crt", "etc/passwd", "var/lib/airlock", "tmp"] {
         assert!(image.join(path).exists(), "{path}");
     }
