@@ -151,6 +151,8 @@ fn the_root_of_the_image_has_what_the_program_needs() {
         assert!(image.join(path).exists(), "{path}");
     }
     assert!(fs::read_to_string(image.join("etc/passwd")).unwrap().contains(":65532:65532:"));
+    let copyright = fs::read_to_string(image.join("usr/share/doc/airlock/copyright")).unwrap();
+    assert!(copyright.contains("Marijn Haverbeke"), "{copyright}");
     assert!(!image.join("bin/sh").exists() && !image.join("usr/bin/sh").exists());
     let libraries = done(Command::new("ldd").arg(binary));
     let paths = libraries.split_whitespace().filter(|word| word.starts_with('/'));
