@@ -93,6 +93,19 @@ fn every_dependency_is_used() {
     }
 }
 
+/// The compiler does not look at a file that no module declares.
+#[test]
+fn every_file_is_a_module_of_its_crate() {
+    for (name, src) in SOURCES {
+        let sources = imports::sources(src);
+        for module in sources.keys() {
+            let Some((own, above)) = module.split_last() else { continue };
+            let is_declared = sources.get(above).is_some_and(|text| text.contains(&format!("mod {own};")));
+            assert!(is_declared || own == "main", "`{name}` does not declare {module:?}");
+        }
+    }
+}
+
 #[test]
 fn only_api_modules_use_axum_and_tonic() {
     for service in [
