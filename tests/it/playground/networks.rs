@@ -232,6 +232,22 @@ async fn networks_are_tabs_with_reasons_and_the_codec_is_ported() {
 
 // Conformance: playground
 #[tokio::test]
+async fn a_ported_text_does_not_replace_what_was_typed_since() {
+    let Some((_playground, browser, _dir)) = open("playground-networks-typed", DESK).await else { return };
+    paste(&browser, "text", UNDECLARED).await;
+    shows(&browser, "outcome", "total").await;
+    browser.click("#networks-details summary").await;
+    shows(&browser, "network", "Runs on ChirpStack 4 up to 4.16").await;
+    browser.click(&format!("[id='tab-{STRICT}']")).await;
+    shows(&browser, "network", "Does not run on ChirpStack from 4.17").await;
+    browser.click("#port-codec").await;
+    shows(&browser, "network", "Use this text").await;
+    paste(&browser, "text", &format!("{UNDECLARED}// typed\n")).await;
+    assert_eq!(ask(&browser, "return document.querySelectorAll('.ported button').length;").await, 0);
+}
+
+// Conformance: playground
+#[tokio::test]
 async fn networks_are_chosen_by_keyboard() {
     let Some((_playground, browser, _dir)) = open("playground-networks-keys", DESK).await else { return };
     browser.click("#networks-details summary").await;

@@ -39,6 +39,8 @@ export class NetworksView {
   /** Hears that the codec or its messages are others. */
   changed() {
     this.#page.remark([]);
+    // It would replace what has been typed since.
+    this.#panel.querySelector(".ported")?.replaceChildren();
     clearTimeout(this.#timer);
     if (this.#details.open && this.#networks !== null) this.#timer = setTimeout(() => this.#ask(), DELAY_MS);
   }
@@ -123,8 +125,10 @@ export class NetworksView {
   /** Shows the codec as a network takes it, in `container`, which another verdict replaces. */
   async #port(target, title, container) {
     container.replaceChildren(element("p", { class: "hint", role: "status" }, "Porting…"));
+    const codec = this.#codec();
     try {
-      const reply = await this.#workbench.port(this.#codec(), target);
+      const reply = await this.#workbench.port(codec, target);
+      if (codec.text !== this.#codec().text) return;
       container.replaceChildren(...portedView(reply, title, this.#page));
     } catch (error) {
       container.replaceChildren(element("p", { class: "wrong", role: "status" }, `The codec was not ported: ${error.message}`));
