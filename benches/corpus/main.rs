@@ -20,8 +20,9 @@
 //!
 //! The codecs are the records in `AIRLOCK_CORPUS`, or our own. `AIRLOCK_WAYS=fresh,warm` selects variants,
 //! `AIRLOCK_ROUNDS` sets the number of rounds, `AIRLOCK_TSV` names an output file with the figures of each codec. The
-//! programs for goja and otto are built from `benches/peers/go`. A codec that fails in another engine, or that gives
-//! other results there than in our sandbox, is counted and not timed.
+//! programs for goja and otto are built in `benches/peers/go` by `go mod tidy && go build -o DIR/ ./goja ./otto`. A
+//! codec that fails in another engine, or that gives other results there than in our sandbox, is counted and not
+//! timed.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "benches are configured by environment variables")]
 
