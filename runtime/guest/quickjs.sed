@@ -89,6 +89,8 @@ void airlock_seal(JSRuntime *rt, uintptr_t end)\
 s/^            if (__JS_AtomIsConst(i))$/            if (__JS_AtomIsConst(i) \&\& !airlock_is_sealed(str)) \/* edit *\//
 s/^                if (!__JS_AtomIsConst(i))$/                if (!__JS_AtomIsConst(i) \&\& !airlock_is_sealed(p)) \/* edit *\//
 s/^    if (JS_REF_COUNT(p1) == 1 && p1->is_wide_char == p2->is_wide_char$/    if (!airlock_is_sealed(p1) \&\& JS_REF_COUNT(p1) == 1 \&\& p1->is_wide_char == p2->is_wide_char \/* edit *\//
+# A rope in the image keeps its flat text for the rest of a message, as one of the message does.
+s/^    if (JS_REF_COUNT(r) > 1) {/    if (airlock_is_sealed(r) || JS_REF_COUNT(r) > 1) { \/* edit *\//
 /^static void gc_decref_child(/,/^}/ s/^    assert(JS_REF_COUNT(p) > 0);/    if (airlock_is_sealed(p)) return; \/* edit *\/ assert(JS_REF_COUNT(p) > 0);/
 /^static void gc_scan_incref_child(/,/^}/ s/^    JS_REF_COUNT(p)++;/    if (airlock_is_sealed(p)) return; \/* edit *\/ JS_REF_COUNT(p)++;/
 /^static void gc_scan_incref_child2(/,/^}/ s/^    JS_REF_COUNT(p)++;/    if (airlock_is_sealed(p)) return; \/* edit *\/ JS_REF_COUNT(p)++;/

@@ -26,6 +26,10 @@ compile() {
     rust_flags="-Zunstable-options -Clinker-flavor=wasm-lld -Clink-self-contained=no -L/usr/lib/wasm32-wasi"
     rust_flags="$rust_flags -Clink-arg=-zstack-size=$stack_bytes -Clink-arg=--stack-first"
     rust_flags="$rust_flags --remap-path-prefix=$root=. --remap-path-prefix=$target=. --remap-path-prefix=$HOME=."
+    # Where crates are unpacked differs between machines, and the later option wins.
+    for crates in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
+        rust_flags="$rust_flags --remap-path-prefix=$crates=crates"
+    done
     (
         cd "$crate"
         export RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$target"
@@ -43,6 +47,7 @@ sources() {
         realpath --relative-to="$root" "$file"
     done | grep -v '^\.\./' | LC_ALL=C sort -u
     for name in Cargo.toml Cargo.lock build.sh runtime/Cargo.toml; do echo "workbench/browser/$name"; done
+    echo runtime/guest/packages
 }
 
 # What the tests compare, so that nobody forgets to build: the module, and each file that it is built from.

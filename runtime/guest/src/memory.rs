@@ -23,7 +23,7 @@ const LENGTH_STEP_BYTES: usize = 1 << 20;
 const FINE_BYTES_MAX: usize = 1024;
 const FINE_CLASSES: usize = FINE_BYTES_MAX / 8 + 1;
 const CLASSES: usize = FINE_CLASSES + 4 * 20;
-const HEADER_BYTES: usize = 8;
+pub(crate) const HEADER_BYTES: usize = 8;
 /// The largest request: far above what the host's memory limit allows.
 const REQUEST_BYTES_MAX: usize = 1 << 28;
 

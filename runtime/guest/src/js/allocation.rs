@@ -3,7 +3,7 @@
 //! QuickJS has its own limit, but throws a bare `null` once it has no memory left for an error object. Here the first
 //! refusal releases a small reserve, which is enough for the error, its backtrace and the reply.
 
-use crate::memory;
+use crate::memory::{self, HEADER_BYTES};
 use rquickjs_sys::{self as qjs, size_t};
 use std::ffi::c_void;
 use std::ptr;
@@ -42,10 +42,10 @@ pub(super) fn has_refused() -> bool {
     REFUSED.load(Relaxed)
 }
 
-/// Whether `bytes` more are allowed.
+/// Whether a block with `bytes` more is allowed.
 fn admits(bytes: usize) -> bool {
     let limit = LIMIT_BYTES.load(Relaxed);
-    if HELD_BYTES.load(Relaxed).saturating_add(bytes) <= limit {
+    if HELD_BYTES.load(Relaxed).saturating_add(bytes).saturating_add(HEADER_BYTES) <= limit {
         return true;
     }
     refuse();
@@ -64,9 +64,19 @@ fn taken(block: *mut c_void) -> *mut c_void {
         refuse();
     } else {
         // SAFETY: the allocator has just given the block.
-        HELD_BYTES.store(HELD_BYTES.load(Relaxed) + unsafe { memory::malloc_usable_size(block) }, Relaxed);
+        HELD_BYTES.store(HELD_BYTES.load(Relaxed) + unsafe { size(block) }, Relaxed);
     }
     block
+}
+
+/// The memory that a block takes, with its header.
+///
+/// # Safety
+///
+/// The allocator has given `block`.
+unsafe fn size(block: *mut c_void) -> usize {
+    // SAFETY: said above.
+    unsafe { memory::malloc_usable_size(block) + HEADER_BYTES }
 }
 
 #[unsafe(no_mangle)]
@@ -83,7 +93,7 @@ extern "C" fn airlock_js_malloc(bytes: usize) -> *mut c_void {
 unsafe extern "C" fn airlock_js_free(block: *mut c_void) {
     // SAFETY: QuickJS frees only blocks that it got from here.
     unsafe {
-        HELD_BYTES.store(HELD_BYTES.load(Relaxed) - memory::malloc_usable_size(block), Relaxed);
+        HELD_BYTES.store(HELD_BYTES.load(Relaxed) - size(block), Relaxed);
         memory::free(block);
     }
 }
@@ -92,8 +102,8 @@ unsafe extern "C" fn airlock_js_free(block: *mut c_void) {
 unsafe extern "C" fn airlock_js_realloc(block: *mut c_void, bytes: usize) -> *mut c_void {
     // SAFETY: QuickJS passes a block that it got from here, and keeps it if the call fails.
     unsafe {
-        let before = memory::malloc_usable_size(block);
-        if !admits(bytes.saturating_sub(before)) {
+        let before = size(block);
+        if !admits(bytes.saturating_sub(before - HEADER_BYTES)) {
             return ptr::null_mut();
         }
         let moved = taken(memory::realloc(block, bytes));
