@@ -55,8 +55,14 @@ struct State {
 
 impl State {
     fn refused(error: &Error) -> Self {
-        let problem = Problem::of(error);
-        Self { failed: FailedLine::of(&problem.text), problem: Some(problem), ..Self::default() }
+        let mut problem = Problem::of(error);
+        let failed = FailedLine::of(&problem.text);
+        // Below its first line, a failure has what the form has, too: its line of the source.
+        let first = problem.text.split_once('\n').map(|(first, _)| format!("{first}."));
+        if let Some(first) = first.filter(|_| failed.is_some()) {
+            problem.text = first;
+        }
+        Self { failed, problem: Some(problem), ..Self::default() }
     }
 }
 

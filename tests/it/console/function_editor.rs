@@ -65,6 +65,8 @@ async fn edit(name: &'static str, look: Look) {
     browser.wait_for_refusal().await;
     let refused = marked(&browser).await;
     assert!(refused[0].as_str().unwrap().starts_with("function Decoder( {"), "{refused}");
+    let said = ask(&browser, "return document.querySelector('.problem p').textContent;").await;
+    assert!(said.as_str().unwrap().contains("SyntaxError") && !said.as_str().unwrap().contains(" | "), "{said}");
     assert_eq!(alice.handler.get_version(&alice.app_id, 0).await.unwrap().number, 1);
 
     browser.write("#decoder", MENDED).await;

@@ -35,7 +35,8 @@ impl TrialRow {
             id: record.id,
             dev_id: record.dev_id,
             port: record.port,
-            now: short(&now),
+            // A failure has its line of the source and the logs below it.
+            now: short(now.lines().next().unwrap_or_default()),
             verdict,
         }
     }
