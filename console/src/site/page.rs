@@ -83,7 +83,7 @@ const NOTICES: [Notice; 23] = [
     Notice("none-resent", "Nothing was left to send."),
     Notice("taken", "The receiver has taken a sample message."),
     Notice("forgotten", "The messages that it did not take are deleted."),
-    Notice("silence-set", "Saved. The time of each device counts from its last uplink, or else from now on."),
+    Notice("silence-set", "Saved. A first time counts from now on, another one from the last uplink of each device."),
     Notice("device-registered", "Device registered."),
     Notice("device-changed", "Changes saved."),
     Notice("registered", "Application registered with the handler."),
