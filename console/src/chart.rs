@@ -158,9 +158,21 @@ impl Scale {
     }
 
     fn band(&self, run: &[ChartPoint]) -> String {
+        if let [point] = run {
+            return self.bar(point);
+        }
         let above = run.iter().map(|point| (self.x(point), self.y(point.max)));
         let below = run.iter().rev().map(|point| (self.x(point), self.y(point.min)));
         format!("{}Z", path(above.chain(below)))
+    }
+
+    /// The band of a point that is alone, as wide as its interval.
+    fn bar(&self, point: &ChartPoint) -> String {
+        let Span { since, until, middle } = self.span;
+        let (half, x) = (middle as f64 / (until - since).max(1) as f64 * WIDTH, self.x(point));
+        let (left, right) = ((x - half).max(0.0), (x + half).min(WIDTH));
+        let (above, below) = (self.y(point.max), self.y(point.min));
+        format!("{}Z", path([(left, above), (right, above), (right, below), (left, below)].into_iter()))
     }
 
     fn dots(&self, points: &[ChartPoint]) -> String {
@@ -251,6 +263,16 @@ mod tests {
         let line = &plot.lines[0].line;
         assert_eq!(line.matches('M').count(), 2, "{line}");
         assert!(line.contains("100.0"), "a flat line is in the middle");
+    }
+
+    #[test]
+    fn a_point_that_is_alone_has_a_band_as_wide_as_its_interval() {
+        let mut alone = chart(&[("t", &[(50, 2.0)])]);
+        alone.bucket_seconds = 10.0;
+        let point = &mut alone.series[0].points[0];
+        (point.min, point.max) = (1.0, 3.0);
+        let plots = Plot::all(vec![(device(1), alone)]);
+        assert_eq!(plots[0].lines[0].band, "M500.0 8.0L600.0 8.0L600.0 192.0L500.0 192.0Z");
     }
 
     #[test]
