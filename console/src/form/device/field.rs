@@ -71,7 +71,9 @@ pub(super) fn euis(code: &str) -> Result<(AppEui, DevEui)> {
         Some((part()?.parse().ok()?, part()?.parse().ok()?))
     };
     find().ok_or_else(|| {
-        invalid("QR code", format!("must start with {QR_PREFIX}, then the JoinEUI, a colon and the DevEUI"))
+        let eui = format!("{} hexadecimal digits of the", 2 * AppEui::LENGTH);
+        let must = format!("must start with {QR_PREFIX}, {eui} JoinEUI, a colon and {eui} DevEUI");
+        invalid("QR code", must)
     })
 }
 
