@@ -51,7 +51,7 @@ pub(super) fn while_connecting(server: &str, cause: Cause) -> Error {
         Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
             (Kind::Unauthenticated, format!("{server} refuses this login: {}", message(&cause)))
         }
-        Some(&SqlState::INVALID_CATALOG_NAME) => (Kind::NotFound, format!("there is no such thing as {server}")),
+        Some(&SqlState::INVALID_CATALOG_NAME) => (Kind::NotFound, format!("{server} does not exist")),
         Some(_) => (Kind::Unavailable, format!("{server} refuses the connection: {}", message(&cause))),
         None if is_config(&cause) => {
             (Kind::Unauthenticated, format!("{server} wants a password: use PGPASSWORD or --password-file"))

@@ -140,7 +140,7 @@ fn what_is_wrong_with_a_server_is_said_in_a_line_without_the_password() {
         (&other, 2, "is not as ChirpStack 4 creates it"),
         (&nobody, 4, "may not read the table"),
         (&good.replace("/postgres?", "/"), 0, ""),
-        (&server.url("missing"), 3, "there is no such thing as the database `missing`"),
+        (&server.url("missing"), 3, "the database `missing` at "),
         ("postgres://localhost", 2, "the URL has no database"),
         ("postgres://u:hunter2@localhost:port/x", 2, "the URL must be like"),
         ("postgres://u@localhost:1/x", 1, "cannot connect to"),
