@@ -58,7 +58,9 @@ pub(super) fn while_connecting(server: &str, cause: Cause) -> Error {
         }
         None => {
             let reason = std::error::Error::source(&cause).map_or_else(|| cause.to_string(), ToString::to_string);
-            (Kind::Unavailable, format!("cannot connect to {server}: {reason}"))
+            // The text has all that the library says.
+            let text = format!("cannot connect to {server}: {reason}");
+            return Error::Postgres { kind: Kind::Unavailable, text, source: None };
         }
     };
     Error::Postgres { kind, text, source: Some(cause) }

@@ -151,6 +151,7 @@ fn what_is_wrong_with_a_server_is_said_in_a_line_without_the_password() {
             continue;
         }
         assert!(error.contains(reason) && error.lines().count() == 1, "{from}: {error}");
+        assert!(error.matches("os error").count() < 2, "{from}: {error}");
         assert_eq!(output.status.code(), Some(code), "{from}: {error}");
         assert!(!error.contains("hunter2") && !error.contains(server.password()), "{error}");
     }
