@@ -55,6 +55,16 @@ fn a_function_just_below_its_fuel_always_passes() {
 }
 
 #[test]
+fn small_values_that_use_up_the_heap_have_a_line() {
+    let mut harness = Harness::new();
+    for grow in ["all.push([all.length])", "all.push({ n: all.length })", "all.push('text ' + all.length)"] {
+        let failure =
+            harness.fail(Slot::Decoder, &format!("function Decoder() {{\n var all = [];\n while (true) {grow};\n}}"));
+        assert_eq!((failure.kind, failure.line), (FailureKind::Memory, Some(3)), "{failure} in {grow}");
+    }
+}
+
+#[test]
 fn the_memory_limit_ends_a_growing_heap() {
     let mut harness = Harness::with_limits(|limits| {
         limits.fuel = u64::MAX;
