@@ -48,6 +48,7 @@ s/^        if (get_lvalue(s,/        airlock_blame(s, line, column); \/* edit *\
 }
 
 # Names, properties, elements.
+s/^                (int)(s->token.ptr - s->line_start) + 1;/                s->token.col_num; \/* edit *\//
 s/if (next_token(s)) { \/\* update line number before emitting code \*\//emit_source_loc(s); \/* edit *\/ &/
 /^                    emit_op(s, OP_get_field);$/ {
 N

@@ -4,7 +4,7 @@
 set -eu
 
 ours=$(dirname "$0")
-edits_expected=118
+edits_expected=119
 
 for argument; do
     case $argument in

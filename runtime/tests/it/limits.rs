@@ -56,7 +56,7 @@ fn a_function_just_below_its_fuel_always_passes() {
 
 #[test]
 fn small_values_that_use_up_the_heap_have_a_line() {
-    let mut harness = Harness::new();
+    let mut harness = Harness::with_limits(|limits| limits.fuel = u64::MAX);
     for grow in ["all.push([all.length])", "all.push({ n: all.length })", "all.push('text ' + all.length)"] {
         let failure =
             harness.fail(Slot::Decoder, &format!("function Decoder() {{\n var all = [];\n while (true) {grow};\n}}"));
