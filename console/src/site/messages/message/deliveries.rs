@@ -8,7 +8,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use client::{handler::Page as Part, webhooks::WebhookClient};
 use futures::future::try_join_all;
 use serde_json::Value;
-use types::{Kind, Kinded, WebhookId};
+use types::{Kind, Kinded, Timestamp, WebhookId};
 
 use crate::{
     Result,
@@ -105,15 +105,19 @@ fn is_of(letter: &DeadLetter, record: &Record) -> bool {
     }
     let read = |json: &str| serde_json::from_str::<Value>(json).unwrap_or_default();
     let (body, metadata) = (read(letter.body.get()), read(&record.metadata));
+    // A simulated uplink has no metadata but its time.
+    let time = match &metadata["time"] {
+        Value::Null => Timestamp::from_nanos(record.time).to_rfc3339().into(),
+        time => time.clone(),
+    };
     body["counter"].as_u64().unwrap_or_default() == u64::from(record.counter)
         && body["payload_raw"].as_str().unwrap_or_default() == STANDARD.encode(&record.payload)
-        && body["metadata"]["time"] == metadata["time"]
+        && body["metadata"]["time"] == time
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::value::to_raw_value;
-    use types::Timestamp;
 
     use super::*;
 
