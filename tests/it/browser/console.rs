@@ -201,14 +201,14 @@ async fn devices(name: &'static str, look: Look) {
     browser.wait_for("Register a device").await;
     browser.look("console-device-new").await;
     let fields = [("dev_id", "sensor-1"), ("description", "By the <b>door</b>"), ("dev_eui", "<b>")];
-    browser.submit("form.narrow", &fields, "form.narrow button", "Register a device").await;
+    browser.submit("form.narrow", &fields, "form.narrow button:not([type=button])", "Register a device").await;
     browser.wait_for_refusal().await;
     wait_for_text(&browser, "p", "DevEUI not valid").await;
     browser.look("console-device-new-refused").await;
     browser.click(".problem a").await;
     let form = browser.client.form(Locator::Css("form.narrow")).await.unwrap();
     form.set_by_name("dev_eui", "AABBCCDDEEFF0011").await.unwrap();
-    browser.tab_to("form.narrow button").await;
+    browser.tab_to("form.narrow button:not([type=button])").await;
     browser.press(&Key::Enter.to_string()).await;
     browser.wait_for("Device sensor-1 is registered").await;
     browser.look("console-device-made-up").await;
@@ -222,12 +222,14 @@ async fn devices(name: &'static str, look: Look) {
     let theirs = alice.handler.get_device(&alice.app_id, &"sensor-1".parse().unwrap()).await.unwrap();
     let attributes = [("floor".to_owned(), "<b>3</b>".to_owned())].into();
     alice.handler.set_device(api::handler::Device { attributes, ..theirs }).await.unwrap();
-    browser.submit("form.narrow", &[("description", "Mine")], "form.narrow button", "Edit sensor-1").await;
+    browser
+        .submit("form.narrow", &[("description", "Mine")], "form.narrow button:not([type=button])", "Edit sensor-1")
+        .await;
     browser.wait_for_refusal().await;
     browser.look("console-device-conflict").await;
     assert_eq!(browser.value("#description").await, "Mine");
     assert_eq!(browser.value("#attributes").await, "floor: <b>3</b>");
-    browser.click("form.narrow button").await;
+    browser.click("form.narrow button:not([type=button])").await;
     browser.wait_for("sensor-1").await;
     wait_for_text(&browser, "p", "Changes saved.").await;
     browser.click("a.danger").await;
