@@ -98,7 +98,8 @@ async fn a_start_that_cannot_work_says_why() {
     network.api.set_key("another");
     assert!(message(network.try_bridge().await).contains("create one in the Console under `API keys`"));
     network.settings.api.url = "http://127.0.0.1:1".to_owned();
-    assert!(message(network.try_bridge().await).contains("check that http://127.0.0.1:1 is its address"));
+    let unreachable = message(network.try_bridge().await);
+    assert!(unreachable.contains("127.0.0.1:1: check that it runs there"), "{unreachable}");
     network.settings.api.url = String::new();
     assert!(message(network.try_bridge().await).contains("--api"));
     network.settings.api.url = "localhost:1".to_owned();
