@@ -215,10 +215,12 @@ async fn files_that_are_merged_during_an_upload_stay_until_the_new_one_is_there(
     one.close().await.unwrap();
     drop(one);
 
-    // Without the bucket, the two become one, and there is a file that is put first.
+    // Without the bucket, the two become one, and there are files that are put before it, as many as at once.
     let bucket = mem::take(&mut first.settings.bucket);
     let one = first.open();
-    first.uplink_of(&one, &"an-app".parse().unwrap(), "a1", 2).await;
+    for number in 0..8 {
+        first.uplink_of(&one, &format!("an-app{number}").parse().unwrap(), "a1", 2).await;
+    }
     first.clock.advance(Duration::from_secs(36 * 3600));
     one.seal().await.unwrap();
     one.maintain().await.unwrap();
