@@ -2,7 +2,8 @@
 const problems = [];
 const root = document.documentElement;
 const name = element => element.outerHTML.slice(0, 120);
-const shown = element => element.getClientRects().length > 0 && getComputedStyle(element).visibility !== "hidden";
+// What is in a closed `details` has boxes, but nobody sees them.
+const shown = element => element.checkVisibility({ checkVisibilityCSS: true });
 
 if (root.scrollWidth > root.clientWidth) {
     const wide = [...document.querySelectorAll("body *")].filter(one => one.getBoundingClientRect().right > root.clientWidth + 1);

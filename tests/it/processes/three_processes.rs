@@ -19,7 +19,8 @@ struct Machine {
 impl Machine {
     fn new() -> Self {
         let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operating.md")).unwrap();
-        let section = page.split("## One process or three").nth(1).unwrap().split("\n## ").next().unwrap();
+        let section =
+            page.split("## Single-process and separate services").nth(1).unwrap().split("\n## ").next().unwrap();
         let root = tempfile::tempdir().unwrap();
         let below = |path: &str| format!("{}{path}", root.path().display());
         let page = ["/etc/airlock", "/var/lib"].iter().fold(section.to_owned(), |page, path| {

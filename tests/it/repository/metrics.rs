@@ -143,7 +143,7 @@ fn every_reported_metric_is_documented_and_has_help_and_a_type() {
         (&["applications", "pf", "set", "decoder"], "function Decoder(bytes) { return { n: bytes.length }; }"),
         (&["devices", "register", "dev-1"], ""),
         (&["devices", "simulate", "dev-1", "00"], ""),
-        (&["applications", "pf", "set", "decoder", "--share", "100%"], "function Decoder() { return { n: 1 }; }"),
+        (&["applications", "pf", "set", "decoder", "--share", "99.99%"], "function Decoder() { return { n: 1 }; }"),
         (&["devices", "simulate", "dev-1", "00"], ""),
     ] {
         process.type_command(dir.path(), arguments, input);
