@@ -98,8 +98,9 @@ async fn a_start_that_cannot_work_says_why() {
     network.api.set_key("another");
     assert!(message(network.try_bridge().await).contains("create one in the Console under `API keys`"));
     network.settings.api.url = "http://127.0.0.1:1".to_owned();
-    let unreachable = message(network.try_bridge().await);
-    assert!(unreachable.contains("127.0.0.1:1: check that it runs there"), "{unreachable}");
+    let unreachable = network.try_bridge().await.err().unwrap();
+    let cause = std::error::Error::source(&unreachable).unwrap().to_string();
+    assert!(cause.contains("127.0.0.1:1: check that it runs there"), "{cause}");
     network.settings.api.url = String::new();
     assert!(message(network.try_bridge().await).contains("--api"));
     network.settings.api.url = "localhost:1".to_owned();
