@@ -75,10 +75,10 @@ fn search_group(group: Group<'_>, filter: &Filter, best: &Shared<'_>) -> Parquet
     let rows = if all_ids || !has_text {
         rows
     } else {
-        Selection::of(ids(group, &rows, filter, best)?.into_iter().map(|(_, row)| row))
+        Selection::of(best_ids(group, &rows, filter, best)?.into_iter().map(|(_, row)| row))
     };
     let rows = select_by_text(group, rows, filter)?;
-    let mut ids = ids(group, &rows, filter, best)?;
+    let mut ids = best_ids(group, &rows, filter, best)?;
     best.sort(&mut ids);
     insert_best(group, &ids, filter, best)
 }
@@ -201,12 +201,7 @@ fn select_by_text(group: Group<'_>, rows: Selection, filter: &Filter) -> Parquet
 }
 
 /// The ids of these rows that are wanted, each with its row.
-fn ids(
-    group: Group<'_>,
-    rows: &Selection,
-    filter: &Filter,
-    best: &Shared<'_>,
-) -> ParquetResult<Vec<(RecordId, usize)>> {
+fn ids(group: Group<'_>, rows: &Selection, filter: &Filter) -> ParquetResult<Vec<(RecordId, usize)>> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }
@@ -221,8 +216,18 @@ fn ids(
     number.take(rows)?;
     let parts = recorded.values.iter().zip(&writer.values).zip(&number.values);
     let ids = parts.map(|((millis, writer), number)| RecordId::new(*millis as u64, *writer as u32, *number as u32));
-    let bound = best.bound();
-    Ok(ids.zip(rows.rows()).filter(|(id, _)| filter.ids.contains(id) && bound.admits(*id)).collect())
+    Ok(ids.zip(rows.rows()).filter(|(id, _)| filter.ids.contains(id)).collect())
+}
+
+/// Those of them that could be among the best.
+fn best_ids(
+    group: Group<'_>,
+    rows: &Selection,
+    filter: &Filter,
+    best: &Shared<'_>,
+) -> ParquetResult<Vec<(RecordId, usize)>> {
+    let (ids, bound) = (ids(group, rows, filter)?, best.bound());
+    Ok(ids.into_iter().filter(|(id, _)| bound.admits(*id)).collect())
 }
 
 /// Reads these rows, and adds them.

@@ -4,13 +4,13 @@
 use std::cell::Cell;
 
 use parquet::{
-    data_type::{ByteArrayType, Int32Type, Int64Type},
+    data_type::ByteArrayType,
     errors::{ParquetError, Result as ParquetResult},
 };
 
-use super::{is_excluded, present, recorded, select, select_bytes};
+use super::{ids, is_excluded, present, recorded, select, select_bytes};
 use crate::{
-    Error, Outcome, RecordId,
+    Error, Outcome,
     chart::{batch::Batch, collector::Collector},
     query::Filter,
     sealed::{
@@ -78,25 +78,6 @@ fn read_group(
     Ok(())
 }
 
-/// The ids of these rows that are wanted, each with its row.
-fn ids(group: Group<'_>, rows: &Selection, filter: &Filter) -> ParquetResult<Vec<(RecordId, usize)>> {
-    if rows.is_empty() {
-        return Ok(Vec::new());
-    }
-    group.need(&[Column::Recorded, Column::Writer, Column::Number], rows)?;
-    let (mut recorded, mut writer, mut number) = (
-        group.read::<Int64Type>(Column::Recorded)?,
-        group.read::<Int32Type>(Column::Writer)?,
-        group.read::<Int32Type>(Column::Number)?,
-    );
-    recorded.take(rows)?;
-    writer.take(rows)?;
-    number.take(rows)?;
-    let parts = recorded.values.iter().zip(&writer.values).zip(&number.values);
-    let ids = parts.map(|((millis, writer), number)| RecordId::new(*millis as u64, *writer as u32, *number as u32));
-    Ok(ids.zip(rows.rows()).filter(|(id, _)| filter.ids.contains(id)).collect())
-}
-
 fn damaged() -> ParquetError {
     ParquetError::General("an outcome or a result is not valid".to_owned())
 }
@@ -109,7 +90,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Kind, NewRecord,
+        Kind, NewRecord, RecordId,
         chart::{ChartQuery, corrections::Corrections, overlaps::Overlaps},
         directory::removed::Removals,
         record::View,
