@@ -19,7 +19,7 @@ use crate::sealed::chunk::Chunks;
 
 /// Maximum length of a page in bytes, when it is not compressed. Ours end after a MiB and the values of one more row.
 const PAGE_BYTES_MAX: u64 = 64 << 20;
-/// The same of all pages of a column: a segment has no more before it is sealed.
+/// The same of all pages of a column. Ours have far less: a segment is sealed after some 64 MiB.
 const COLUMN_BYTES_MAX: u64 = 1 << 30;
 /// Maximum length of the header of a page in bytes. Ours have texts of two values.
 const HEADER_BYTES_MAX: u64 = 4096;
