@@ -9,7 +9,7 @@ mod numbers;
 pub(crate) mod owner;
 pub(crate) mod search;
 pub(crate) mod segment;
-mod varint;
+pub(crate) mod varint;
 
 use std::{
     io::Write,

@@ -1,4 +1,5 @@
-//! Reads pieces of a file that is here, or elsewhere, by several threads at once, none larger than the file.
+//! Reads pieces of a file that is here, or elsewhere, by several threads at once, none larger than the file. Where there
+//! are checksums, no piece is read that is damaged.
 
 use std::{
     fs::File,
@@ -14,19 +15,25 @@ use parquet::{
     file::reader::{ChunkReader, Length},
 };
 
-use crate::sealed::parts::Parts;
+use crate::sealed::{checksums::Checksums, parts::Parts};
+
+/// Length of a file, in bytes, up to which it is read at once: its pages are smaller than blocks.
+const SMALL_BYTES: u64 = 64 << 10;
 
 /// A file of which parts are read without a position of its own, unlike those of `File`.
 #[derive(Clone, Debug)]
 pub struct Chunks {
     source: Source,
+    /// Length of what may be read, in bytes.
     bytes: u64,
+    /// None before they are found, in files without, and where all was checked.
+    checksums: Option<Checksums>,
 }
 
 /// Reads a file from a position on.
 #[derive(Debug)]
 pub struct Following {
-    source: Source,
+    chunks: Chunks,
     position: u64,
 }
 
@@ -34,24 +41,36 @@ pub struct Following {
 enum Source {
     File(Arc<File>),
     Parts(Arc<Parts>),
+    Memory(Bytes),
 }
 
 impl Chunks {
     /// The parts of a file, whose length is what it is now.
     pub fn new(file: File) -> io::Result<Self> {
         let bytes = file.metadata()?.len();
-        Ok(Self { source: Source::File(Arc::new(file)), bytes })
+        Ok(Self { source: Source::File(Arc::new(file)), bytes, checksums: None })
     }
 
     /// The parts of a file that is elsewhere.
     pub(crate) fn elsewhere(parts: Arc<Parts>) -> Self {
-        Self { bytes: parts.bytes(), source: Source::Parts(parts) }
+        Self { bytes: parts.bytes(), source: Source::Parts(parts), checksums: None }
+    }
+
+    /// Checks what is read from now on. Nothing behind it can be read any more.
+    pub(super) fn check(&mut self, checksums: Checksums) -> io::Result<()> {
+        self.bytes = checksums.covered();
+        self.checksums = Some(checksums);
+        if self.bytes <= SMALL_BYTES && matches!(self.source, Source::File(_)) {
+            self.source = Source::Memory(self.piece(0..self.bytes)?);
+            self.checksums = None;
+        }
+        Ok(())
     }
 
     /// Fetches these ranges, which are about to be read, if the file is elsewhere.
     pub(super) fn need(&self, ranges: impl FnOnce() -> Result<Vec<Range<u64>>>) -> Result<()> {
         match &self.source {
-            Source::File(_) => Ok(()),
+            Source::File(_) | Source::Memory(_) => Ok(()),
             Source::Parts(parts) => Ok(parts.need(&ranges()?)?),
         }
     }
@@ -63,8 +82,11 @@ impl Chunks {
         }
     }
 
-    fn following(&self, start: u64) -> Following {
-        Following { source: self.source.clone(), position: start }
+    fn piece(&self, range: Range<u64>) -> io::Result<Bytes> {
+        match &self.checksums {
+            Some(checksums) => checksums.checked(range, |blocks| self.source.read(blocks)),
+            None => self.source.read(range),
+        }
     }
 }
 
@@ -78,7 +100,7 @@ impl ChunkReader for Chunks {
     type T = BufReader<Following>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        Ok(BufReader::with_capacity(512, self.following(start)))
+        Ok(BufReader::with_capacity(512, Following { chunks: self.clone(), position: start }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
@@ -86,33 +108,33 @@ impl ChunkReader for Chunks {
         if length as u64 > self.bytes {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
-        if let Source::Parts(parts) = &self.source {
-            return Ok(parts.read(start..start.saturating_add(length as u64))?);
-        }
-        let mut bytes = vec![0; length];
-        self.following(start).read_exact(&mut bytes)?;
-        Ok(bytes.into())
+        Ok(self.piece(start..start.saturating_add(length as u64))?)
     }
 }
 
 impl Read for Following {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.source.read_at(buffer, self.position)?;
-        self.position += length as u64;
-        Ok(length)
+        let end = self.position.saturating_add(buffer.len() as u64).min(self.chunks.bytes);
+        let piece = self.chunks.piece(self.position.min(end)..end)?;
+        self.position = self.position.max(end);
+        let mut rest = &piece[..];
+        rest.read(buffer)
     }
 }
 
 impl Source {
-    fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
         match self {
-            Self::File(file) => file.read_at(buffer, position),
-            Self::Parts(parts) => {
-                let end = position.saturating_add(buffer.len() as u64).min(parts.bytes());
-                let part = parts.read(position.min(end)..end)?;
-                let mut rest = &part[..];
-                rest.read(buffer)
+            Self::File(file) => {
+                let mut bytes = vec![0; (range.end - range.start) as usize];
+                file.read_exact_at(&mut bytes, range.start)?;
+                Ok(bytes.into())
             }
+            Self::Parts(parts) => parts.read(range),
+            Self::Memory(bytes) if range.end <= bytes.len() as u64 => {
+                Ok(bytes.slice(range.start as usize..range.end as usize))
+            }
+            Self::Memory(_) => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
 }

@@ -101,8 +101,8 @@ impl SealedFile {
         })
     }
 
-    fn parse(path: &Path, chunks: Chunks) -> Result<Self, Error> {
-        let metadata = claims::metadata(&chunks).map_err(|source| Error::damaged(path, source))?;
+    fn parse(path: &Path, mut chunks: Chunks) -> Result<Self, Error> {
+        let metadata = claims::metadata(&mut chunks).map_err(|source| Error::damaged(path, source))?;
         if !schema::is_ours(metadata.file_metadata().schema_descr()) {
             return Err(Error::damaged(path, "it has other columns"));
         }

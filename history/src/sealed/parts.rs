@@ -9,19 +9,17 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::Error;
+use crate::{Error, sealed::checksums::BLOCK_BYTES};
 
 /// Fetches ranges of a file in order. None if only the whole file can be had.
 pub(crate) type Fetch = Box<dyn Fn(&[Range<u64>]) -> Result<Option<Vec<Bytes>>, Error> + Send + Sync>;
 
-/// Parts begin and end at multiples of this, in bytes, so that a copy of one is no smaller than what a disk takes for it.
-const BLOCK_BYTES: u64 = 4096;
 /// Ranges with less between them, in bytes, are fetched as one, because a request takes longer than that.
 const GAP_BYTES_MAX: u64 = 64 << 10;
 /// Maximum size of the parts that a search holds at once, in bytes.
 const HELD_BYTES_MAX: u64 = 8 << 20;
 
-/// Parts of a file, as one search needs them.
+/// Parts of a file, as one search needs them. They consist of whole blocks, because checksums are of these.
 pub(crate) struct Parts {
     /// Length of the file.
     bytes: u64,

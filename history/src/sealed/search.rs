@@ -271,7 +271,7 @@ mod tests {
         record::View,
         sealed::{
             parts::Parts,
-            write::{new_writer, sort, write_file, write_groups},
+            write::{end_file, new_writer, sort, write_file, write_groups},
         },
     };
 
@@ -295,7 +295,7 @@ mod tests {
             let records: Vec<_> = records.collect();
             write_groups(&mut writer, &records.iter().collect::<Vec<_>>()).unwrap();
         }
-        writer.into_inner().unwrap()
+        end_file(writer).unwrap()
     }
 
     /// The records that a query finds in a file that is elsewhere, and the number of bytes that it fetches.

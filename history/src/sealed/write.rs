@@ -14,6 +14,7 @@ use crate::{
     Error, Record, RecordId,
     record::{View, moment},
     sealed::{
+        checksums::ChecksumWriter,
         column::{Chunk, Columns},
         gateways::columns::GatewayColumns,
         schema::{GROUP_ROWS, properties, schema},
@@ -26,6 +27,9 @@ const CHUNK_ROWS: usize = 512;
 pub(crate) const FILE_EXTENSION: &str = "parquet";
 /// Extension of the names of unfinished files.
 pub(crate) const UNFINISHED: &str = "unfinished";
+
+/// A file that is being written.
+pub(crate) type FileWriter<W> = SerializedFileWriter<ChecksumWriter<W>>;
 
 /// A row that is read when it is written.
 pub(crate) trait Row: Copy {
@@ -78,12 +82,17 @@ fn write_rows<W: Write + Send>(out: W, rows: &[impl Row]) -> ParquetResult<W> {
     let devices = rows.chunk_by(|left, right| left.dev_id() == right.dev_id()).count();
     let mut writer = new_writer(out, devices as u64, rows.len())?;
     write_groups(&mut writer, rows)?;
-    writer.into_inner()
+    end_file(writer)
 }
 
 /// Begins a file of so many rows: `devices` is how many the filter for them has room for.
-pub(crate) fn new_writer<W: Write + Send>(out: W, devices: u64, rows: usize) -> ParquetResult<SerializedFileWriter<W>> {
-    SerializedFileWriter::new(out, schema()?, Arc::new(properties(devices, rows)))
+pub(crate) fn new_writer<W: Write + Send>(out: W, devices: u64, rows: usize) -> ParquetResult<FileWriter<W>> {
+    SerializedFileWriter::new(ChecksumWriter::new(out), schema()?, Arc::new(properties(devices, rows)))
+}
+
+/// Ends a file with what other programs need, and its checksums.
+pub(crate) fn end_file<W: Write + Send>(writer: FileWriter<W>) -> ParquetResult<W> {
+    Ok(writer.into_inner()?.finish()?)
 }
 
 /// Adds rows to a file.

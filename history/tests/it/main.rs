@@ -4,6 +4,7 @@
 extern crate airlock_history as history;
 
 mod bucket;
+mod changed_bytes;
 mod charts;
 mod damage;
 mod export;

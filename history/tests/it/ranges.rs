@@ -2,12 +2,14 @@
 
 use std::{
     fs,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use futures::future;
 use history::{History, Kind, NewRecord, Outcome, Query, RecordId, Revisions};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader};
 use testing::{ObjectServer, Proxy, RangeAnswer, soon};
 use types::{Clock, Kinded};
 
@@ -45,8 +47,15 @@ fn taken(asked: &Asked) -> Option<(usize, u64)> {
     Some((ranges.len(), ranges.iter().map(|[start, end]| end + 1 - start).sum()))
 }
 
-/// Puts one file into the bucket, in which each device has a few pages, and returns its length.
+/// Puts one file into the bucket, and returns its length.
 async fn fill(harness: &Harness, history: &History) -> u64 {
+    let file = seal(harness, history).await;
+    history.upload().await.unwrap();
+    fs::metadata(file).unwrap().len()
+}
+
+/// Writes one file, in which each device has a few pages.
+async fn seal(harness: &Harness, history: &History) -> PathBuf {
     let (app_id, mut state) = (app(), 1_u64);
     for device in 0..DEVICES {
         let dev_id = dev(&format!("d{device:02}"));
@@ -63,14 +72,13 @@ async fn fill(harness: &Harness, history: &History) -> u64 {
         future::join_all(uplinks).await.into_iter().for_each(|uplink| _ = kept(uplink));
     }
     history.seal().await.unwrap();
-    history.upload().await.unwrap();
-    let paths = files(harness);
-    let [file] = &paths[..] else { panic!("there is one file") };
-    fs::metadata(file).unwrap().len()
+    let mut paths = files(harness);
+    assert_eq!(paths.len(), 1);
+    paths.remove(0)
 }
 
 /// A byte that looks like chance.
-fn next(state: &mut u64) -> u8 {
+pub(crate) fn next(state: &mut u64) -> u8 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 56) as u8
 }
@@ -82,7 +90,13 @@ fn of(dev_id: &str) -> Query {
 
 /// The counters of the newest 50 of the device `d05`.
 fn newest() -> Vec<u32> {
-    (6 * UPLINKS - 50..6 * UPLINKS).rev().collect()
+    newest_of(5)
+}
+
+/// The same of the device with this number.
+fn newest_of(device: u32) -> Vec<u32> {
+    let end = (device + 1) * UPLINKS;
+    (end - 50..end).rev().collect()
 }
 
 /// The number of copies of whole files, and of parts, on this disk.
@@ -204,6 +218,56 @@ async fn a_file_that_is_deleted_or_changed_between_two_ranges_gives_no_wrong_rec
     assert_eq!((changed.records.len(), changed.skipped.len()), (0, 1));
     assert!(changed.skipped[0].path.to_string_lossy().ends_with(".parquet"), "{:?}", changed.skipped);
     assert_eq!(copies(&third), (0, 0));
+}
+
+/// Places in a file that a query for `d05` reads: in a page, which has none of `d15`, and in all that says where it is.
+fn places(file: &Path) -> [u64; 6] {
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&fs::File::open(file).unwrap()).unwrap();
+    let columns = metadata.row_group(0).columns();
+    let [dev_id, payload] =
+        ["dev_id", "payload"].map(|name| columns.iter().find(|column| column.column_path().string() == name).unwrap());
+    let (start, length) = payload.byte_range();
+    let indexes = columns.iter().filter_map(ColumnChunkMetaData::offset_index_range);
+    [
+        // All rows are as long, and pages have 2048 of them.
+        start + length * 26 / 100,
+        dev_id.byte_range().0,
+        dev_id.bloom_filter_offset().unwrap() as u64 + 40,
+        dev_id.column_index_range().unwrap().start,
+        dev_id.offset_index_range().unwrap().start,
+        // The description.
+        indexes.map(|range| range.end).max().unwrap() + 100,
+    ]
+}
+
+// Conformance: A byte of a sealed file that has changed is never read as another value
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_of_a_file_with_a_changed_byte_are_not_read() {
+    let Some(server) = server() else { return };
+    let proxy = Proxy::start(Some(server.address)).await;
+    let (noting, asked) = noting_proxy(&server).await;
+    let (first, second) = (machine(&server, &proxy, 1), machine(&server, &noting, 2));
+    let one = first.open();
+    let whole = seal(&first, &one).await;
+    let (mut bytes, places) = (fs::read(&whole).unwrap(), places(&whole));
+    let name = whole.file_stem().unwrap().to_str().unwrap();
+    for (number, place) in places.iter().enumerate() {
+        bytes[*place as usize] ^= 1;
+        fs::write(whole.with_file_name(format!("{name}{number}.parquet")), &bytes).unwrap();
+        bytes[*place as usize] ^= 1;
+    }
+    fs::remove_file(&whole).unwrap();
+    one.upload().await.unwrap();
+
+    let other = second.open();
+    let damaged = other.query(of("d05")).await.unwrap();
+    assert_eq!((damaged.records.len(), damaged.skipped.len()), (0, places.len()));
+    let mut reasons = damaged.skipped.iter().map(|skipped| &skipped.reason);
+    assert!(reasons.all(|reason| reason.contains("are not those that were written")), "{:?}", damaged.skipped);
+    // Of this device, the pages of the first are whole.
+    let (counters, skipped) = page(&other, of("d15")).await;
+    assert_eq!((counters, skipped.len()), (newest_of(15), places.len() - 1));
+    taken(&asked).expect("only parts are read");
 }
 
 #[tokio::test(flavor = "multi_thread")]

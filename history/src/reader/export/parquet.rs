@@ -2,15 +2,13 @@
 
 use std::{io, mem};
 
-use parquet::{errors::Result as ParquetResult, file::writer::SerializedFileWriter};
-
 use crate::{
     Record,
-    sealed::write::{into_io, new_writer, sort, write_groups},
+    sealed::write::{FileWriter, end_file, into_io, new_writer, sort, write_groups},
 };
 
 /// A file that grows by row groups, of which those that were handed out are forgotten.
-pub(super) struct ParquetFile(SerializedFileWriter<Vec<u8>>);
+pub(super) struct ParquetFile(FileWriter<Vec<u8>>);
 
 /// Number of devices that the filter of a row group has room for.
 const DEVICES: u64 = 10_000;
@@ -26,15 +24,13 @@ impl ParquetFile {
         self.taken()
     }
 
-    pub(super) fn end(mut self) -> io::Result<Vec<u8>> {
-        let end: ParquetResult<_> = self.0.finish();
-        end.map_err(into_io)?;
-        self.taken()
+    pub(super) fn end(self) -> io::Result<Vec<u8>> {
+        end_file(self.0).map_err(into_io)
     }
 
     /// Takes the bytes written since the last call.
     fn taken(&mut self) -> io::Result<Vec<u8>> {
         self.0.flush()?;
-        Ok(mem::take(self.0.inner_mut()))
+        Ok(mem::take(self.0.inner_mut().get_mut()))
     }
 }

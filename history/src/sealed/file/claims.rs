@@ -1,6 +1,7 @@
 //! The claims of a file about itself, checked before the `parquet` crate believes them: it makes room for as much as is
 //! claimed, and memory that is not there ends the process.
 
+use bytes::Bytes;
 use parquet::{
     errors::{ParquetError, Result},
     file::{
@@ -11,30 +12,46 @@ use parquet::{
 };
 
 use super::{
-    compact::Compact,
+    compact::{Compact, STOP},
     forms::{FILE, OFFSET_INDEX, PAGE_HEADER},
 };
-use crate::sealed::chunk::Chunks;
+use crate::sealed::{checksums::Checksums, chunk::Chunks};
 
 /// Maximum length of a description in bytes, which takes many times as much in memory. Ours have some 300 kB.
 const DESCRIPTION_BYTES_MAX: usize = 8 << 20;
 /// Length of what is behind the description of a file, in bytes: the length of that, and four letters.
 const END_BYTES: u64 = 8;
 
-/// Reads the description of a file.
-pub(super) fn metadata(chunks: &Chunks) -> Result<ParquetMetaData> {
+/// Reads the description of a file. From then on, what is read of the file is checked, if it has checksums.
+pub(super) fn metadata(chunks: &mut Chunks) -> Result<ParquetMetaData> {
     let end = chunks.len().checked_sub(END_BYTES).ok_or_else(not_parquet)?;
     let last = chunks.get_bytes(end, END_BYTES as usize)?;
     let Some((length, b"PAR1")) = last.split_first_chunk::<4>() else { return Err(not_parquet()) };
     let length = u32::from_le_bytes(*length);
     let start = end.checked_sub(length.into()).ok_or_else(|| damaged("its description is longer than the file"))?;
-    let description = description(chunks, start, length.into())?;
-    Compact::new(&description).fields(FILE, 0).ok_or_else(|| damaged("its description claims what cannot be"))?;
+    let description = checked_description(chunks, start, length.into())?;
+    let mut compact = Compact::new(&description);
+    let is_possible = compact.fields(FILE, 0).is_some() && compact.position() == description.len();
+    if !is_possible {
+        return Err(damaged("its description claims what cannot be"));
+    }
     ParquetMetaDataReader::decode_metadata(&description)
 }
 
+/// The description of a file, without its checksums.
+fn checked_description(chunks: &mut Chunks, start: u64, length: u64) -> Result<Bytes> {
+    let mut rest = description(chunks, start, length + END_BYTES)?;
+    let Some(checksums) = Checksums::find(&rest, start)? else {
+        rest.truncate(length as usize);
+        return Ok(rest);
+    };
+    let length = checksums.covered() - start;
+    chunks.check(checksums)?;
+    Ok([&description(chunks, start, length)?[..], &[STOP]].concat().into())
+}
+
 /// Reads a description within a file.
-pub(super) fn description(chunks: &Chunks, start: u64, length: u64) -> Result<bytes::Bytes> {
+pub(super) fn description(chunks: &Chunks, start: u64, length: u64) -> Result<Bytes> {
     let length = usize::try_from(length).ok().filter(|length| *length <= DESCRIPTION_BYTES_MAX);
     chunks.get_bytes(start, length.ok_or_else(|| damaged("a description in it is too long"))?)
 }

@@ -1,5 +1,7 @@
 //! Thrift's compact protocol, as far as it is needed to see what a structure claims without believing it.
 
+/// The end of a struct.
+pub(super) const STOP: u8 = 0;
 /// Types of values, as they are encoded.
 const TRUE: u8 = 1;
 const FALSE: u8 = 2;
@@ -27,6 +29,8 @@ pub(super) enum Form {
     List(&'static Self),
     /// A list of at most so many values.
     ShortList(usize, &'static Self),
+    /// Nothing: a struct with this field is not read.
+    Never,
     /// A struct with these fields; others may be anything.
     Struct(&'static [(i16, Self)]),
 }
@@ -140,7 +144,7 @@ impl<'a> Compact<'a> {
     fn field(&mut self) -> Option<Option<(i16, u8)>> {
         let head = self.byte()?;
         let (step, kind) = (head >> 4, head & 0xf);
-        Some((kind != 0).then_some((step.into(), kind)))
+        Some((kind != STOP).then_some((step.into(), kind)))
     }
 
     /// The number of values of a list, of which each takes a byte at least, and their type.

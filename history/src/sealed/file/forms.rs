@@ -1,6 +1,6 @@
 //! The structures of Parquet: what the `parquet` crate reads of them, in the types in which it does.
 
-use super::compact::Form::{self, Bool, Byte, Bytes, Count, List, Number, ShortList, Struct};
+use super::compact::Form::{self, Bool, Byte, Bytes, Count, List, Never, Number, ShortList, Struct};
 
 /// Maximum number of columns and groups of a schema, which may all be in each other: the crate calls itself for each.
 /// Ours have 40.
@@ -17,6 +17,8 @@ pub(super) const FILE: &[(i16, Form)] = &[
     (7, List(&ANY)),
     (8, ANY),
     (9, Bytes),
+    // The checksums, unless they were found: they are damaged.
+    (i16::MAX, Never),
 ];
 
 /// Where the pages of a column are.
