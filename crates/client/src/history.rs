@@ -1,5 +1,4 @@
-//! Stored messages of an application: files of them, decoding them and sending them again, which a handler serves over
-//! HTTP only.
+//! Stored messages of an application over HTTP: files of them, charts, decoding them and sending them again.
 
 use std::{marker::PhantomData, ops::Range, time::Duration};
 

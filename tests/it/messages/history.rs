@@ -1,5 +1,7 @@
 //! Stored messages, over REST, gRPC and the command line.
 
+mod grpc;
+
 use std::{
     env,
     fs::{self, File},

@@ -43,6 +43,7 @@ use crate::{
             app_id,
             chart::SentChart,
             decode_again::SentDecodeAgain,
+            export::format,
             history::{SentQuery, list_body, record_id, whole_record_body},
             send_again::SentSendAgain,
         },
@@ -173,7 +174,7 @@ async fn export(
     Presented(caller): Presented,
 ) -> HttpResult<ExportResponse> {
     let app_id = app_id(&path.app_id)?;
-    let format: Format = path.format.parse().map_err(|error| Error::invalid("Export", error))?;
+    let format = format(&path.format)?;
     let query = sent(query)?.into_query(app_id)?;
     let parts = operations.export_records(caller?, query, format).await?;
     let frames = parts.map_ok(frame).inspect_err(|error| {

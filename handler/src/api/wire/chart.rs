@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::{history as message, rest::handler as body};
 use history::{CHART_POINTS_MAX, ChartQuery};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -46,4 +47,37 @@ impl SentChart {
         let field = Some(field).filter(|field| !field.is_empty());
         Ok(ChartQuery { app_id, dev_id: dev_id.parse()?, since, until, field, points })
     }
+}
+
+impl From<message::ChartQuery> for SentChart {
+    fn from(query: message::ChartQuery) -> Self {
+        let message::ChartQuery { dev_id, since, until, field, points, .. } = query;
+        let (since, until) = (since.map(Timestamp::from_nanos), until.map(Timestamp::from_nanos));
+        Self { dev_id, since, until, field, points: points as usize }
+    }
+}
+
+/// A chart as a message.
+pub(crate) fn chart_message(chart: body::Chart) -> message::Chart {
+    message::Chart {
+        since: chart.since.as_nanos(),
+        until: chart.until.as_nanos(),
+        bucket_seconds: chart.bucket_seconds,
+        examined: chart.examined,
+        is_cut: chart.is_cut,
+        has_more_fields: chart.has_more_fields,
+        unreadable_files: chart.unreadable_files,
+        series: chart.series.into_iter().map(series_message).collect(),
+    }
+}
+
+fn series_message(body::ChartSeries { field, points }: body::ChartSeries) -> message::ChartSeries {
+    let point = |body::ChartPoint { time, min, mean, max, count }| message::ChartPoint {
+        time: time.as_nanos(),
+        min,
+        mean,
+        max,
+        count,
+    };
+    message::ChartSeries { field, points: points.into_iter().map(point).collect() }
 }

@@ -1,10 +1,16 @@
-//! Requests to decode stored uplinks again.
+//! Requests to decode stored uplinks again, and reports on them.
+
+use std::collections::BTreeMap;
 
 use ::history::Query;
-use api::rest::handler as body;
-use types::AppId;
+use api::{history as message, rest::handler as body};
+use serde_json::value::RawValue;
+use types::{AppId, Timestamp};
 
-use super::history::{SentQuery, record_id};
+use super::{
+    history::{SentQuery, port_number, record_id},
+    send_again::refused_message,
+};
 use crate::{Error, registry::application::SentApplication};
 
 /// Default number of messages published each second, and the maximum.
@@ -82,8 +88,83 @@ impl SentDecodeAgain {
         })
     }
 
+    /// The same from its message.
+    pub(crate) fn parse_message(message: message::DecodeAgain) -> Result<Self, Error> {
+        let app_id = message.app_id.parse()?;
+        let body = body::DecodeAgain {
+            dev_id: message.dev_id,
+            since: message.since.map(Timestamp::from_nanos),
+            until: message.until.map(Timestamp::from_nanos),
+            port: message.port.map(port_number).transpose()?,
+            failed: message.failed,
+            text: message.text,
+            field: message.field,
+            after: message.after,
+            functions: message.functions.map(body::HandlerApplication::from),
+            version: message.version,
+            verify: message.verify,
+            recorded_limits: message.recorded_limits,
+            compare_live: message.compare_live,
+            per_device: message.per_device,
+            write: message.write,
+            publish: message.publish,
+            publish_per_s: message.publish_per_s,
+        };
+        Self::parse(app_id, body)
+    }
+
     /// Returns true if it changes what others see.
     pub(crate) fn changes(&self) -> bool {
         self.is_written || self.published_per_s.is_some()
     }
+}
+
+/// A report as a message. What ended it too early is not in it, but the status of the stream.
+pub(crate) fn report_message(report: body::DecodeReport) -> message::DecodeReport {
+    message::DecodeReport {
+        examined: report.examined,
+        verdicts: Some(verdicts_message(report.verdicts)),
+        not_repeatable: report.not_repeatable,
+        limited: report.limited,
+        lower_limits: by_name(report.lower_limits, |body::LowerLimit { count, then, now }| message::LowerLimit {
+            count,
+            then,
+            now,
+        }),
+        written: report.written,
+        published: report.published,
+        refused: report.refused,
+        unwanted: report.unwanted,
+        receivers: by_name(report.receivers, refused_message),
+        not_published: report.not_published,
+        fuel_before: report.fuel_before,
+        fuel_after: report.fuel_after,
+        fields: by_name(report.fields, field_message),
+        failures: by_name(report.failures, |body::NewFailure { count, id, dev_id }| message::NewFailure {
+            count,
+            id,
+            dev_id,
+        }),
+        days: by_name(report.days, verdicts_message),
+        unreadable_files: report.unreadable_files.into_iter().collect(),
+        is_cut: report.is_cut,
+        next: report.next,
+        done: report.done,
+    }
+}
+
+fn verdicts_message(verdicts: body::Verdicts) -> message::Verdicts {
+    let body::Verdicts { equal, changed, newly_failing, newly_decoded, still_failing } = verdicts;
+    message::Verdicts { equal, changed, newly_failing, newly_decoded, still_failing }
+}
+
+fn field_message(body::ChangedField { count, example }: body::ChangedField) -> message::ChangedField {
+    let json = |value: Option<Box<RawValue>>| value.map(|value| value.get().to_owned()).unwrap_or_default();
+    let body::FieldExample { id, dev_id, before, after } = example;
+    let example = message::FieldExample { id, dev_id, before: json(before), after: json(after) };
+    message::ChangedField { count, example: Some(example) }
+}
+
+fn by_name<T, U>(entries: BTreeMap<String, T>, message: impl Fn(T) -> U) -> BTreeMap<String, U> {
+    entries.into_iter().map(|(name, entry)| (name, message(entry))).collect()
 }

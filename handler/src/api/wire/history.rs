@@ -51,7 +51,6 @@ pub(crate) struct SentQuery {
 impl SentQuery {
     pub(crate) fn into_query(self, app_id: AppId) -> Result<Query, Error> {
         let Self { dev_id, since, until, kind, port, failed, text, field, version, limit, before } = self;
-        let port = port.map(|port| u8::try_from(port).map_err(|_| Error::invalid("Port", "it must be at most 255")));
         let field = unless_empty(&field).map(|field| field.parse().map_err(|error| Error::invalid("Field", error)));
         if limit > LIMIT_MAX {
             return Err(Error::invalid("Limit", format_args!("it must be at most {LIMIT_MAX}")));
@@ -60,7 +59,7 @@ impl SentQuery {
             dev_id: unless_empty(&dev_id).map(str::parse::<DevId>).transpose()?,
             since,
             until,
-            port: port.transpose()?,
+            port: port.map(port_number).transpose()?,
             kind: unless_empty(&kind).map(Kind::from),
             failed_only: failed,
             text: Some(text).filter(|text| !text.is_empty()),
@@ -82,6 +81,10 @@ impl From<message::Query> for SentQuery {
         let limit = limit as usize;
         Self { dev_id, since, until, kind, port, failed, text, field, version, limit, before }
     }
+}
+
+pub(crate) fn port_number(number: u32) -> Result<u8, Error> {
+    u8::try_from(number).map_err(|_| Error::invalid("Port", "it must be at most 255"))
 }
 
 pub(crate) fn record_id(text: &str) -> Result<RecordId, Error> {

@@ -1,10 +1,13 @@
-//! Requests to send stored messages again.
+//! Requests to send stored messages again, and reports on them.
 
 use ::history::{Query, RecordId};
-use api::rest::handler as body;
-use types::AppId;
+use api::{
+    history::{self as message, send_again::To},
+    rest::handler as body,
+};
+use types::{AppId, Timestamp};
 
-use super::history::{SentQuery, record_id};
+use super::history::{SentQuery, port_number, record_id};
 use crate::{Error, output::Receivers};
 
 /// Default number of messages sent each second, and the maximum.
@@ -52,6 +55,57 @@ impl SentSendAgain {
             is_dry_run: body.dry_run,
         })
     }
+
+    /// The same from its message.
+    pub(crate) fn parse_message(message: message::SendAgain) -> Result<Self, Error> {
+        let app_id = message.app_id.parse()?;
+        let to = message.to.map(|to| match to {
+            To::Mqtt(()) => body::SendTo::Mqtt,
+            To::Topic(prefix) => body::SendTo::Topic(prefix),
+            To::Webhook(id) => body::SendTo::Webhook(id),
+            To::Output(name) => body::SendTo::Output(name),
+        });
+        let body = body::SendAgain {
+            id: message.id,
+            dev_id: message.dev_id,
+            since: message.since.map(Timestamp::from_nanos),
+            until: message.until.map(Timestamp::from_nanos),
+            kind: message.kind,
+            port: message.port.map(port_number).transpose()?,
+            failed: message.failed,
+            text: message.text,
+            field: message.field,
+            version: message.version,
+            after: message.after,
+            to,
+            per_s: message.per_s,
+            dry_run: message.dry_run,
+        };
+        Self::parse(app_id, body)
+    }
+}
+
+/// A report as a message. What ended it too early is not in it, but the status of the stream.
+pub(crate) fn report_message(report: body::SendReport) -> message::SendReport {
+    let receivers = report.receivers.into_iter();
+    message::SendReport {
+        examined: report.examined,
+        sent: report.sent,
+        refused: report.refused,
+        unwanted: report.unwanted,
+        device_gone: report.device_gone,
+        never_published: report.never_published,
+        unreadable: report.unreadable,
+        receivers: receivers.map(|(name, refused)| (name, refused_message(refused))).collect(),
+        unreadable_files: report.unreadable_files.into_iter().collect(),
+        next: report.next,
+        done: report.done,
+    }
+}
+
+pub(crate) fn refused_message(refused: body::RefusedMessages) -> message::RefusedMessages {
+    let body::RefusedMessages { count, reason, id } = refused;
+    message::RefusedMessages { count, reason, id }
 }
 
 fn receivers(to: body::SendTo) -> Result<Receivers, Error> {
