@@ -10,7 +10,7 @@ use amqprs::{
 };
 use serde_json::Value;
 use testing::RabbitMq;
-use tokio::{sync::mpsc::UnboundedReceiver, time::timeout};
+use tokio::{sync::mpsc::UnboundedReceiver, task::yield_now, time::timeout};
 
 use crate::harness::WAIT_MAX;
 
@@ -34,11 +34,20 @@ pub struct Consumer {
     _channel: Channel,
 }
 
+/// Connects, in several attempts if it must: beside other work, a broker closes connections that it was slow to open.
 pub async fn connect(rabbitmq: &RabbitMq) -> (Connection, Channel) {
     let arguments = OpenConnectionArguments::new("127.0.0.1", rabbitmq.address().port(), "guest", "guest");
-    let connection = Connection::open(&arguments).await.unwrap();
-    let channel = connection.open_channel(None).await.unwrap();
-    (connection, channel)
+    let connecting = async {
+        loop {
+            if let Ok(connection) = Connection::open(&arguments).await
+                && let Ok(channel) = connection.open_channel(None).await
+            {
+                return (connection, channel);
+            }
+            yield_now().await;
+        }
+    };
+    timeout(WAIT_MAX, connecting).await.expect("the broker takes a connection")
 }
 
 pub async fn declare_exchange(channel: &Channel, exchange: &str) {
