@@ -323,7 +323,7 @@ pub(crate) struct SetFunction {
 #[derive(Debug, Args)]
 pub(crate) struct NewShare {
     /// Give the function only to this share of the devices, beside the functions that are live
-    #[arg(long, value_name = "PERCENT", conflicts_with = "preview")]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "preview", value_parser = Percent::share)]
     pub(crate) share: Option<Percent>,
     /// Take it from them when it fails on more of their uplinks than the live one does, by more than this [default: 5%]
     #[arg(long, value_name = "PERCENT", requires = "share")]
@@ -337,6 +337,7 @@ pub(crate) struct NewShare {
 #[derive(Debug, Args)]
 pub(crate) struct ShareChange {
     /// New share of the devices; a larger one keeps those that have it
+    #[arg(value_parser = Percent::share)]
     pub(crate) share: Option<Percent>,
     /// Abandon the version when it fails on more uplinks than the live one does, by more than this
     #[arg(long, value_name = "PERCENT")]
