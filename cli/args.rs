@@ -144,7 +144,8 @@ pub(crate) enum Command {
     /// says how many objects are equal, which fields change, what newly fails and what is newly decoded.
     ///
     /// The exit code is 0 if nothing newly fails, 1 if something does, and 2 if there are no uplinks or some cannot be
-    /// read; the others are run nevertheless. See docs/replay.md.
+    /// read; the others are run nevertheless. It is 3 if the source does not exist, 4 if it refuses the login, and 5 if it
+    /// cannot be reached. See docs/replay.md.
     #[command(
         after_help = "Examples:\n  airlock replay --from events.jsonl --codec decoder.js\n  airlock replay --from export.csv --codec decoder.js --device my-device --html report.html"
     )]

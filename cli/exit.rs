@@ -17,6 +17,8 @@ const USAGE: u8 = 2;
 const NOT_FOUND: u8 = 3;
 /// Not logged in, or without the right.
 const NOT_ALLOWED: u8 = 4;
+/// A service, broker, database or file that the command needs cannot be used for now.
+const UNAVAILABLE: u8 = 5;
 /// Ended with Ctrl-C; shells report programs killed by SIGINT like this.
 const INTERRUPTED: u8 = 130;
 /// The reader of our output is gone; shells report programs killed by SIGPIPE like this.
@@ -138,6 +140,7 @@ fn code_of(kind: Kind) -> u8 {
         Kind::Invalid => USAGE,
         Kind::NotFound => NOT_FOUND,
         Kind::Unauthenticated | Kind::Denied => NOT_ALLOWED,
+        Kind::Unavailable | Kind::Timeout => UNAVAILABLE,
         _ => FAILURE,
     }
 }
@@ -156,6 +159,22 @@ mod tests {
     fn work_that_was_interrupted_ends_as_shells_expect() {
         let error = anyhow::Error::from(Interrupted("stopped after 2 uplinks".to_owned()));
         assert_eq!((text(&error).as_deref(), code(&error)), (Some("stopped after 2 uplinks"), ExitCode::from(130)));
+    }
+
+    #[test]
+    fn a_script_can_tell_what_failed_from_what_cannot_be_reached() {
+        let of_kind = |kind| code(&anyhow::Error::new(CommandError { kind, text: String::new() }).context("failed"));
+        for (kind, expected) in [
+            (Kind::Invalid, USAGE),
+            (Kind::NotFound, NOT_FOUND),
+            (Kind::Denied, NOT_ALLOWED),
+            (Kind::Unavailable, UNAVAILABLE),
+            (Kind::Timeout, UNAVAILABLE),
+            (Kind::Internal, FAILURE),
+        ] {
+            assert_eq!(of_kind(kind), ExitCode::from(expected), "{kind:?}");
+        }
+        assert_eq!(code(&anyhow::anyhow!("newly failing: 1 uplink")), ExitCode::from(FAILURE));
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub enum Error {
     /// A stream cannot be read.
     #[error("cannot read the stream {name}{advice}")]
     Stream {
+        /// The kind, which tells whether the login, the key or the server is at fault.
+        kind: Kind,
         /// Its key and server.
         name: String,
         /// The remedy, after a colon; empty if all one can do is try again.
@@ -50,9 +52,8 @@ impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::Setting { .. } | Self::Secret(SecretFileError::Empty { .. }) => Kind::Invalid,
-            Self::Stream { .. } | Self::File { .. } | Self::Secret(SecretFileError::Unreadable { .. }) => {
-                Kind::Unavailable
-            }
+            Self::Stream { kind, .. } => *kind,
+            Self::File { .. } | Self::Secret(SecretFileError::Unreadable { .. }) => Kind::Unavailable,
             Self::Client(source) => source.kind(),
         }
     }

@@ -5,14 +5,18 @@ use redis::{ErrorKind, RedisError};
 /// Returns advice for the user; `None` if all one can do is try again.
 pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
     match error.code() {
-        _ if error.kind() == ErrorKind::AuthenticationFailed => Some("check `username` and `password_file`"),
-        Some("NOAUTH" | "WRONGPASS") => Some("check `username` and `password_file`"),
+        _ if is_login_refused(error) => Some("check `username` and `password_file`"),
         Some("NOPERM") => Some(
             "let this user run XADD where events go; where they come from, XGROUP, XREADGROUP, XREAD, XREVRANGE, XACK, XCLAIM, XAUTOCLAIM and XINFO; and INFO",
         ),
         Some("WRONGTYPE") => Some("the key is no stream: check `key_prefix`, which is ChirpStack's"),
         _ => None,
     }
+}
+
+/// Returns true if Redis does not know the user, or wants another password.
+pub(super) fn is_login_refused(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::AuthenticationFailed || matches!(error.code(), Some("NOAUTH" | "WRONGPASS"))
 }
 
 #[cfg(test)]

@@ -1,8 +1,14 @@
 //! Reads the entries of a stream at one moment, and changes nothing in it.
 
 use redis::RedisError;
+use types::Kind;
 
-use super::{advice::advice, node::Node, settings::StreamSettings, stream::Stream};
+use super::{
+    advice::{advice, is_login_refused},
+    node::Node,
+    settings::StreamSettings,
+    stream::Stream,
+};
 use crate::Error;
 
 /// Maximum number of entries per read.
@@ -58,5 +64,11 @@ fn unreadable(name: &str, source: RedisError) -> Error {
         _ => advice(&source),
     };
     let advice = advice.map(|advice| format!(": {advice}")).unwrap_or_default();
-    Error::Stream { name: name.to_owned(), advice, source: source.into() }
+    let kind = match source.code() {
+        _ if is_login_refused(&source) => Kind::Unauthenticated,
+        Some("NOPERM") => Kind::Denied,
+        Some("WRONGTYPE") => Kind::Invalid,
+        _ => Kind::Unavailable,
+    };
+    Error::Stream { kind, name: name.to_owned(), advice, source: source.into() }
 }

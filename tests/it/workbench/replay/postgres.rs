@@ -143,7 +143,7 @@ fn what_is_wrong_with_a_server_is_said_in_a_line_without_the_password() {
         (&server.url("missing"), 3, "the database `missing` at "),
         ("postgres://localhost", 2, "the URL has no database"),
         ("postgres://u:hunter2@localhost:port/x", 2, "the URL must be like"),
-        ("postgres://u@localhost:1/x", 1, "cannot connect to"),
+        ("postgres://u@localhost:1/x", 5, "cannot connect to"),
     ] {
         let output = run(&mut with_password(command(dir.path(), from, &[]), &server), "");
         let error = String::from_utf8(output.stderr.clone()).unwrap();
@@ -159,7 +159,7 @@ fn what_is_wrong_with_a_server_is_said_in_a_line_without_the_password() {
     assert!(complaint(&output).contains("wants a password"), "{output:?}");
     server.stop();
     let output = run(&mut with_password(command(dir.path(), &good, &[]), &server), "");
-    assert!(complaint(&output).contains("cannot connect to"), "{output:?}");
+    assert!(complaint(&output).contains("cannot connect to") && output.status.code() == Some(5), "{output:?}");
 }
 
 /// A server that gives this answer to the first that is said to it, and its port.
@@ -189,7 +189,7 @@ fn a_server_that_is_too_old_or_is_no_postgresql_is_named_in_a_line() {
         let output = run(&mut command(dir.path(), &from, &[]), "");
         let error = complaint(&output);
         assert!(error.contains(reason) && error.trim_end().lines().count() == 1, "{error}");
-        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert_eq!(output.status.code(), Some(5), "{error}");
     }
 }
 

@@ -82,16 +82,16 @@ fn what_is_wrong_with_redis_is_said_in_a_line_without_the_password() {
     let (found, _) = report(&mut command(dir.path(), &reader, &["--password-file", "password"]), "");
     assert_eq!(found["uplinks"], 1, "{found:#}");
     for (from, arguments, code, reason) in [
-        (redis.url() + "?stream=text", &[][..], 1, "the key is no stream"),
-        (reader.clone(), &["--password-file", "wrong"], 1, "check `username` and `password_file`"),
-        (reader.clone() + "?stream=other", &["--password-file", "password"], 1, "XREVRANGE"),
+        (redis.url() + "?stream=text", &[][..], 2, "the key is no stream"),
+        (reader.clone(), &["--password-file", "wrong"], 4, "check `username` and `password_file`"),
+        (reader.clone() + "?stream=other", &["--password-file", "password"], 4, "XREVRANGE"),
         (reader.replace("reader@", "reader:hunter2@"), &[], 2, "use --password-file"),
         (redis.url() + "?key=x", &[], 2, "the URL must be like redis://"),
         (redis.url(), &["--ca-certificate", "password"], 2, "must start with rediss://"),
         (
             "redis://localhost:1".to_owned(),
             &[],
-            1,
+            5,
             "cannot read the stream `device:stream:event` of redis://localhost:1",
         ),
     ] {
