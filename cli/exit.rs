@@ -33,6 +33,9 @@ pub(crate) enum BadRows {
     /// A service refused them.
     #[error("{} cannot be used; all others are imported", rows(*.0))]
     Refused(usize),
+    /// A service would refuse them, as far as a dry run can tell.
+    #[error("{} would be refused; without --dry-run, all others are imported", rows(*.0))]
+    WouldBeRefused(usize),
 }
 
 /// Nobody is logged in to the server, or the login has ended.

@@ -71,11 +71,10 @@ pub(super) async fn run(
     if count > 0 {
         list_bad(&network.output, refused)?;
     }
-    let what = if import.dry_run { "Nothing was changed. These would be" } else { "Devices" };
-    summary(&network.output, &plan, what)?;
+    summary(&network.output, &plan, import.dry_run)?;
     match (count, import.dry_run) {
         (0, _) => Ok(()),
-        (_, true) => Err(BadRows::Found(count).into()),
+        (_, true) => Err(BadRows::WouldBeRefused(count).into()),
         (_, false) => Err(BadRows::Refused(count).into()),
     }
 }
@@ -168,7 +167,12 @@ async fn set(handler: &HandlerClient, app_id: &AppId, planned: &Planned) -> Resu
     Ok(handler.set_device(device.into()).await?)
 }
 
-fn summary(output: &Output, plan: &Plan, what: &str) -> anyhow::Result<()> {
+fn summary(output: &Output, plan: &Plan, is_dry_run: bool) -> anyhow::Result<()> {
     let [created, updated, unchanged] = [Step::Created, Step::Updated, Step::Unchanged].map(|step| plan.count(step));
+    let what = match (is_dry_run, created + updated) {
+        (false, _) => "Devices",
+        (true, 0) => "Nothing was changed, and an import has nothing to change",
+        (true, _) => "Nothing was changed. Without --dry-run",
+    };
     output.message(format_args!("{what}: {created} created, {updated} updated, {unchanged} unchanged"))
 }
