@@ -337,6 +337,15 @@ pub(crate) fn airlock(dir: &Path) -> Command {
     command
 }
 
+/// Lets a program run `airlock` in `dir` by its name.
+pub(crate) fn runs_airlock(program: &mut Command, dir: &Path) {
+    let ours = Path::new(env!("CARGO_BIN_EXE_airlock")).parent().map(Path::to_owned);
+    let others = std::env::var_os("PATH").unwrap();
+    let path = std::env::join_paths(ours.into_iter().chain(std::env::split_paths(&others))).unwrap();
+    program.current_dir(dir).env("PATH", path).env("HOME", dir).env("XDG_CACHE_HOME", cache());
+    remove_settings(program);
+}
+
 /// Takes from a program what the environment of the test says to Airlock.
 pub(crate) fn remove_settings(program: &mut Command) {
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AIRLOCK_")) {

@@ -3,7 +3,6 @@
 mod grpc;
 
 use std::{
-    env,
     fs::{self, File},
     path::{Path, PathBuf},
     sync::Arc,
@@ -18,7 +17,7 @@ use testing::{FixedRandom, ManualClock, Python};
 use types::{Clock, DevId, Kind, Kinded};
 
 use crate::{
-    harness::{Network, Owner, cache, environment, printed, remove_settings, server_process::ServerProcess},
+    harness::{Network, Owner, environment, printed, runs_airlock, server_process::ServerProcess},
     processes::outages::soon,
 };
 
@@ -157,13 +156,9 @@ fn decode_with_duckdb(network: &Network, owner: &Owner, python: &Python) {
     fs::write(&script, format!("{}\n{rows}\n", program.unwrap())).unwrap();
     fs::write(&codec, "function Decoder(bytes) { return { length: bytes.length }; }").unwrap();
     let sealed = history_dir(network).join(format!("app={}/*/*.parquet", owner.app_id));
-    let airlock = Path::new(env!("CARGO_BIN_EXE_airlock")).parent().unwrap().to_owned();
-    let path = env::join_paths([airlock].into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap()))).unwrap();
     let mut command = python.command(&script);
-    remove_settings(&mut command);
-    command.args([&sealed, &codec]).current_dir(dir.path());
-    command.env("PATH", path).env("HOME", dir.path()).env("XDG_CACHE_HOME", cache());
-    let text = printed(&command.output().unwrap());
+    runs_airlock(&mut command, dir.path());
+    let text = printed(&command.args([&sealed, &codec]).output().unwrap());
     let rows = text.lines().find_map(|line| line.strip_prefix("rows ")).unwrap();
     let rows: Vec<(String, String)> = serde_json::from_str(rows).unwrap();
     let length = |made: &str| serde_json::from_str::<Value>(made).unwrap()["fields"]["length"].clone();

@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{airlock, complaint, printed, run};
+use crate::harness::{airlock, complaint, printed, run, runs_airlock};
 
 const DECODER: &str = "function Decoder(bytes, port) {
   if (bytes.length === 0) throw new Error('empty');
@@ -58,6 +58,35 @@ fn every_line_has_its_result_in_order_and_as_one_message_has() {
         let one = ["--hex", "1234", "--port", "7", "--time", time, "--json"];
         let one: Value = serde_json::from_str(&printed(&run(&mut command(dir.path(), &one), ""))).unwrap();
         assert_eq!((&results[0x1234]["fields"], &results[0x1234]["fuel"]), (&one["fields"], &one["fuel"]));
+    }
+}
+
+/// The command of docs/scale.md, with more than one of its blocks.
+// Conformance: functions run, on lines of a stream: in order, at once, whatever they are
+#[test]
+fn gnu_parallel_decodes_an_export_in_blocks_and_keeps_its_order() {
+    let version = Command::new("parallel").arg("--version").stdin(Stdio::null()).output();
+    // Another program has the same name.
+    let is_installed = version.is_ok_and(|version| version.stdout.starts_with(b"GNU parallel"));
+    if !testing::programs_may_run() || !is_installed {
+        return testing::skip("GNU parallel is missing", "install it, on Debian by `apt-get install parallel`");
+    }
+    let guide = include_str!("../../../../docs/scale.md");
+    let documented = guide.lines().find(|line| line.starts_with("parallel ")).unwrap();
+    let dir = with_decoder();
+    let text = "x".repeat(6000);
+    let line = |number: usize| format!(r#"{{"id": {number}, "hex": "{number:04x}", "port": 7, "text": "{text}"}}"#);
+    let lines: String = (0..2000).map(|number| line(number) + "\n").collect();
+    assert!(lines.len() > 10 << 20, "one block");
+    fs::write(dir.path().join("uplinks.jsonl"), lines).unwrap();
+    let mut command = Command::new("sh");
+    runs_airlock(&mut command, dir.path());
+    printed(&run(command.args(["-c", documented]), ""));
+    let results = fs::read_to_string(dir.path().join("results.jsonl")).unwrap();
+    let results: Vec<Value> = results.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(results.len(), 2000);
+    for (number, result) in results.iter().enumerate() {
+        assert_eq!((&result["id"], &result["fields"]["sum"]), (&json!(number), &json!(number / 256 + number % 256)));
     }
 }
 
