@@ -129,12 +129,13 @@ impl Keeper {
     /// Puts all files in order. What fails does not hold up the rest; the first error is returned.
     fn look_at_files(&self, work: &mut Work, now: u64) -> Result<(), Error> {
         let removed = self.finish_removals(work);
-        let _change = self.disk.change()?;
+        let change = self.disk.change()?;
         // What is too old or too much goes first, because merging needs room.
         let retained = self.retain(work, now);
         let compacted = self.compact(work, now);
         let removals = self.disk.removals();
-        let forgotten = removals.and_then(|all| all.forget_old(&self.disk.removed_dir(), now, self.removal_days()));
+        let forgotten =
+            removals.and_then(|all| all.forget_old(&change, &self.disk.removed_dir(), now, self.removal_days()));
         self.wake_uploads();
         removed.and(retained).and(compacted).and(forgotten)
     }

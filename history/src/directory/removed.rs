@@ -1,11 +1,14 @@
 //! Removed applications and devices: until the tails of all processes are sealed, their records are only hidden. A
 //! removal is pending while files may still have them, so that it is finished after a kill.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     Error, RecordId,
-    directory::{Change, if_there, list, remove, write_whole},
+    directory::{Change, NEW, if_there, list, remove, write_whole},
     record::moment,
 };
 
@@ -20,6 +23,8 @@ pub(crate) struct Removals {
     pub(crate) known: Vec<Removal>,
     /// Those whose records files may still have. Their last ids may be ahead of the clock, as records may be.
     pub(crate) pending: Vec<Removal>,
+    /// Files that are being written, or that a killed process has left.
+    pub(crate) unfinished: Vec<PathBuf>,
 }
 
 /// An application or a device that was removed, with the last id that went.
@@ -39,7 +44,7 @@ impl Removals {
             match path.extension().and_then(|extension| extension.to_str()) {
                 None => removals.known.extend(Removal::read(&path)),
                 Some(PENDING) => removals.pending.extend(Removal::read(&path)),
-                // It is not written yet.
+                Some(NEW) => removals.unfinished.push(path),
                 Some(_) => {}
             }
         }
@@ -59,8 +64,10 @@ impl Removals {
         all.filter(of_device).map(|removal| removal.last).max()
     }
 
-    /// Forgets what was removed more than some days ago.
-    pub(crate) fn forget_old(&self, dir: &Path, now: u64, days: u32) -> Result<(), Error> {
+    /// Forgets what was removed more than some days ago, and what killed processes have left: they were read after the
+    /// change was taken.
+    pub(crate) fn forget_old(&self, _change: &Change, dir: &Path, now: u64, days: u32) -> Result<(), Error> {
+        self.unfinished.iter().try_for_each(|path| remove(path))?;
         let old = self.known.iter().filter(|removal| removal.last.millis < moment::days_before(now, days));
         old.map(|removal| dir.join(removal.name())).try_for_each(|path| remove(&path))
     }
@@ -156,6 +163,8 @@ mod tests {
         assert!(!removals.has(RecordId::first(7), b"my-app", b"b1"));
         assert_eq!(removals.last("my-app", "a1"), Some(RecordId::first(9)));
         assert_eq!([removals.last("my-app", "b1"), removals.last("other", "a1")], [None, None]);
+        removals.forget_old(&change, &dir, 9, DAYS).unwrap();
+        assert!(!dir.join("my-app.new").exists() && dir.join("my-app,a1").exists());
         // A pending one that was raised meanwhile stays.
         end(&change, &dir, &early).unwrap();
         assert!(Removals::read(&dir).unwrap().has(RecordId::first(7), b"my-app", b"a1"));
