@@ -23,8 +23,8 @@ pub use self::{
     log::{Log, Logging},
     patience::{PATIENCE, soon},
     program::{
-        KafkaMock, Mosquitto, Node, ObjectServer, Postgres, Python, RABBITMQ_MESSAGE_BYTES_MAX, RabbitMq, RangeAnswer,
-        RedisCluster, RedisProcess, RedisSentinels, Schemathesis, Watchdog, redis_command,
+        KafkaMock, Killer, Mosquitto, Node, ObjectServer, Postgres, Python, RABBITMQ_MESSAGE_BYTES_MAX, RabbitMq,
+        RangeAnswer, RedisCluster, RedisProcess, RedisSentinels, Schemathesis, Watchdog, redis_command,
     },
     random::{CountingRandom, FixedRandom},
     small_disk::SmallDisk,

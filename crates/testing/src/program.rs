@@ -1,6 +1,7 @@
 //! Third-party programs, which run as long as their test.
 
 mod kafka;
+mod killer;
 mod mosquitto;
 mod object_server;
 mod packages;
@@ -13,6 +14,7 @@ mod watchdog;
 
 pub use self::{
     kafka::KafkaMock,
+    killer::Killer,
     mosquitto::Mosquitto,
     object_server::{ObjectServer, RangeAnswer},
     packages::{Node, Python},

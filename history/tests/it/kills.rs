@@ -1,5 +1,7 @@
 //! A process that is killed between two steps leaves neither gaps nor duplicates.
 
+mod every_step;
+
 use std::{fs, path::PathBuf, time::Duration};
 
 use history::Query;

@@ -1,5 +1,5 @@
 //! History from outside: what is appended is found again, whatever happens in between.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, unreachable_pub)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs, unreachable_pub)]
 
 extern crate airlock_history as history;
 
