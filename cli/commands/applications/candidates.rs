@@ -5,13 +5,15 @@ use api::{
     version::{Candidate, NewCandidate, Results, Trial},
 };
 use client::handler::HandlerClient;
+use types::{AppId, Kind, Kinded};
 
 use super::{
     args::{LabelOptions, NewShare, ShareChange},
     percent::Percent,
-    versions::texts,
+    versions::{end, texts},
 };
 use crate::{
+    exit::CommandError,
     network::Network,
     output::{Cell, Record, Table},
 };
@@ -38,7 +40,10 @@ pub(super) async fn start(
 pub(super) async fn share(network: &Network, change: ShareChange) -> anyhow::Result<()> {
     let app_id = network.application(None)?;
     let handler = network.handler_for(&app_id).await?;
-    let mut candidate = handler.get_candidate(&app_id).await?;
+    let mut candidate = match handler.get_candidate(&app_id).await {
+        Err(error) if error.kind() == Kind::NotFound => return Err(missing(network, &handler, &app_id, error).await),
+        found => found?,
+    };
     let ShareChange { share, margin, uplinks_min } = change;
     if share.is_some() || margin.is_some() || uplinks_min.is_some() {
         let Trial { share_percent, margin_percent, uplinks_min: uplinks, .. } = candidate.trial.unwrap_or_default();
@@ -48,6 +53,21 @@ pub(super) async fn share(network: &Network, change: ShareChange) -> anyhow::Res
         candidate = handler.set_candidate(trial).await?;
     }
     network.output.record(record(&candidate))
+}
+
+/// The error that there is no such version; it says why the last one has ended, if the handler abandoned it.
+async fn missing(network: &Network, handler: &HandlerClient, app_id: &AppId, error: client::Error) -> anyhow::Error {
+    let versions = handler.list_versions(app_id).await.unwrap_or_default();
+    let newest = versions.into_iter().max_by_key(|version| version.number);
+    let Some((number, abandoned)) = newest.and_then(|newest| Some((newest.number, newest.abandoned?))) else {
+        return error.into();
+    };
+    CommandError::not_found(format!(
+        "application {app_id} has no version for a share of its devices: version {number} was {}; try another one with \
+         `airlock applications pf set decoder decoder.js --share 5%`",
+        end(&network.output, &abandoned)
+    ))
+    .into()
 }
 
 /// Makes the version live for all devices.

@@ -5,16 +5,16 @@ use std::io::{self, IsTerminal};
 
 use api::{
     handler::Application,
-    version::{NewVersion, Version, VersionLabel},
+    version::{Abandonment, NewVersion, Results, Version, VersionLabel},
 };
 use client::handler::HandlerClient;
-use serde_json::Value;
+use serde_json::{Value, json};
 use types::{AppId, Timestamp};
 
 use super::{args::LabelOptions, percent::Percent};
 use crate::{
     network::Network,
-    output::{Cell, Table},
+    output::{Cell, Output, Table},
     terminal::{lines, say},
 };
 
@@ -32,34 +32,70 @@ pub(super) async fn list(network: &Network, app_id: &AppId) -> anyhow::Result<()
         ("link", "Link"),
         ("dialect", ""),
         ("limits", ""),
+        ("abandoned", ""),
     ];
     let rows = versions.into_iter().map(|version| row(network, version));
     network.output.table(Table::new(columns, rows), format_args!("Application {app_id} has no versions"))
 }
 
-fn row(network: &Network, version: Version) -> [Cell; 10] {
+fn row(network: &Network, version: Version) -> [Cell; 11] {
     let Version { number, hash, time, changed_by, note, link, live, restores, .. } = version;
-    let Version { functions, share_percent, dialect, limits, .. } = version;
+    let Version { functions, share_percent, dialect, limits, abandoned, .. } = version;
     let unknown = || Cell::new("", Value::Null);
     let time = if time == 0 { unknown() } else { network.output.time(Timestamp::from_nanos(time)) };
     let short = hash.get(..16).unwrap_or(&hash).to_owned();
-    let note = match restores {
-        0 => note.into(),
-        restored if note.is_empty() => Cell::new(format!("restores version {restored}"), ""),
-        restored => Cell::new(format!("{note} (restores version {restored})"), note),
+    let restored = (restores > 0).then(|| format!("restores version {restores}"));
+    let ended = abandoned.as_ref().map(|abandoned| end(&network.output, abandoned));
+    let in_use = match &abandoned {
+        _ if share_percent > 0.0 => Cell::new(Percent(share_percent).to_string(), live),
+        Some(_) if !live => Cell::new("abandoned", live),
+        _ => live.into(),
     };
     [
         number.into(),
-        if share_percent > 0.0 { Cell::new(Percent(share_percent).to_string(), live) } else { live.into() },
+        in_use,
         time,
-        note,
+        with_remarks(note, restored.into_iter().chain(ended)),
         format(functions.unwrap_or_default().payload_format, &dialect),
         changed_by.into(),
         Cell::new(short, hash),
         link.into(),
         dialect.into(),
         Cell::numbers(limits),
+        Cell::new("", abandoned.map_or(Value::Null, |abandoned| value(&abandoned))),
     ]
+}
+
+/// A note for people with what is to be said beside it.
+fn with_remarks(note: String, remarks: impl Iterator<Item = String>) -> Cell {
+    let remarks = remarks.collect::<Vec<_>>().join("; ");
+    let text = match (note.is_empty(), remarks.is_empty()) {
+        (_, true) => note.clone(),
+        (true, false) => remarks,
+        (false, false) => format!("{note} ({remarks})"),
+    };
+    Cell::new(text, note)
+}
+
+/// Says when and why a version was abandoned by the handler.
+pub(super) fn end(output: &Output, abandoned: &Abandonment) -> String {
+    let time = output.time(Timestamp::from_nanos(abandoned.time));
+    format!("abandoned automatically at {}: {abandoned}", time.text())
+}
+
+/// The same for programs, as REST has it.
+fn value(abandoned: &Abandonment) -> Value {
+    let results = |results: Option<Results>| {
+        let Results { uplinks, failed, mean_fuel } = results.unwrap_or_default();
+        json!({"uplinks": uplinks, "failed": failed, "mean_fuel": mean_fuel})
+    };
+    json!({
+        "time": Timestamp::from_nanos(abandoned.time).to_rfc3339(),
+        "margin_percent": abandoned.margin_percent,
+        "results": results(abandoned.results),
+        "live_version": abandoned.live_version,
+        "live_results": results(abandoned.live_results),
+    })
 }
 
 /// A payload format for people. Any but `custom` names the dialect itself, or runs no functions.

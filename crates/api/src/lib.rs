@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod abandonment;
 mod debug;
 pub mod rest;
 pub mod status;

@@ -17,7 +17,10 @@ pub use self::{
     applications::{Applications, JoinKeyChange},
     candidate::{Abandoned, Candidate, CandidateState, Counts, Percentage, Tally, Trial},
     model::{Application, ApplicationSummary},
-    version::{FunctionsVersion, ListedVersion, StoredVersion, VersionBounds, VersionLabel, VersionOrigin, VersionUse},
+    version::{
+        Abandonment, FunctionsVersion, ListedVersion, StoredVersion, VersionBounds, VersionLabel, VersionOrigin,
+        VersionUse,
+    },
 };
 pub(crate) use self::{
     model::{Conversion, SentApplication},

@@ -1,6 +1,6 @@
 //! `airlock applications …`: access keys, EUIs, descriptions, and what was deleted.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::CommandLine;
 
@@ -67,5 +67,43 @@ async fn an_application_is_renamed_deleted_and_restored() {
     assert!(said.contains("Restored application my-app"), "{said}");
     assert!(line.typed(&["applications", "info", "my-app"]).contains("default key"));
     assert!(deleted().contains("no deleted applications"));
+    line.network.stack.stop().await;
+}
+
+/// Enough that some have a version with half of them, and some do not.
+const DEVICES: usize = 12;
+
+// Conformance: A share of the devices tries functions, and keeps them, until they are promoted
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_was_abandoned_by_itself_says_when_and_why() {
+    let line = CommandLine::start().await;
+    let set = ["applications", "pf", "set", "decoder", "--skip-test"];
+    line.run_with_input(&set, "function Decoder(bytes) { return { n: bytes[0] }; }");
+    let mut uplinks = String::new();
+    for number in 0..DEVICES {
+        line.typed(&["devices", "register", &format!("dev-{number}")]);
+        uplinks += &format!("{{\"dev_id\":\"dev-{number}\",\"port\":1,\"payload\":\"CA==\"}}\n");
+    }
+    let share = ["--share", "50%", "--uplinks-min", "5"];
+    line.run_with_input(&[&set[..], &share].concat(), "function Decoder(bytes) { throw 'no'; }");
+    let mut rounds = 0;
+    while line.network.type_command(&["applications", "pf", "share"], "").status.success() {
+        line.network.type_command(&["devices", "simulate", "--batch", "-"], &uplinks);
+        rounds += 1;
+        assert!(rounds < 200, "it is not abandoned");
+    }
+    let (code, error) = line.refused(&["applications", "pf", "share"], "");
+    for said in ["version 2 was abandoned automatically at 20", "it failed on", "more than 5 percentage", "--share 5%"]
+    {
+        assert!(error.contains(said) && code == 3, "{said}: {code} {error}");
+    }
+    let listed = line.typed(&["applications", "versions"]);
+    let of_version = listed.lines().find(|line| line.starts_with("2 ")).unwrap();
+    assert!(of_version.contains("  abandoned  ") && of_version.contains("it failed on"), "{listed}");
+    let listed: Value = serde_json::from_str(&line.typed(&["applications", "versions", "-o", "json"])).unwrap();
+    let abandoned = &listed[0]["abandoned"];
+    assert_eq!((&abandoned["margin_percent"], &abandoned["live_version"]), (&json!(5.0), &json!(1)), "{listed}");
+    assert!(abandoned["time"].is_string() && abandoned["results"]["failed"].as_u64() >= Some(5), "{listed}");
+    assert_eq!((&listed[0]["live"], &listed[1]["abandoned"]), (&json!(false), &Value::Null));
     line.network.stack.stop().await;
 }

@@ -198,6 +198,13 @@ async fn functions_that_fail_more_are_abandoned_by_themselves_on_two_handlers() 
     }
     let (_, list) = call(&network, &owner, "GET", "/versions", Value::Null).await;
     assert_eq!((&list["versions"][0]["number"], &list["versions"][0]["share_percent"]), (&json!(2), &Value::Null));
+    let noted = &list["versions"][0]["abandoned"];
+    assert_eq!((&noted["margin_percent"], &noted["live_version"]), (&json!(5.0), &json!(1)), "{list}");
+    assert!(noted["time"].is_string() && noted["results"]["failed"].as_u64() >= Some(5), "{list}");
+    assert!(list["versions"][1].get("abandoned").is_none(), "{list}");
+    let versions = owner.handler.list_versions(&owner.app_id).await.unwrap();
+    let why = versions[0].abandoned.as_ref().unwrap().to_string();
+    assert!(error.contains(why.split(", a difference of").next().unwrap()), "{why}: {error}");
     other.stop().await;
     network.stack.stop().await;
 }

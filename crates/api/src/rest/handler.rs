@@ -27,7 +27,7 @@ use super::json::{Base64, bytes, float, is_default, null_is_default, number, tex
 use crate::{handler, lorawan};
 
 pub use self::{
-    candidate::{Candidate, NewCandidate, Trial, VersionResults},
+    candidate::{Candidate, NewCandidate, Trial},
     chart::{Chart, ChartPoint, ChartSeries},
     decode_again::{ChangedField, DecodeAgain, DecodeReport, FieldExample, LowerLimit, NewFailure, Verdicts},
     device_move::{DeviceMove, MovedDevice},
@@ -39,7 +39,10 @@ pub use self::{
     history::{Record, RecordList, UNREADABLE_TRAILER},
     send_again::{RefusedMessages, SendAgain, SendReport, SendTo},
     silence::Silence,
-    version::{NewVersion, Version, VersionComparison, VersionFunctions, VersionLabel, VersionList},
+    version::{
+        Abandonment, NewVersion, Version, VersionComparison, VersionFunctions, VersionLabel, VersionList,
+        VersionResults,
+    },
     webhook::{
         DeadLetter, DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookAnswer, WebhookChange, WebhookList,
     },

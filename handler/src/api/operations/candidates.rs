@@ -127,7 +127,7 @@ impl Operations {
     }
 
     async fn store_counts(&self, app_id: &AppId, counts: Counts) -> Result<(), Error> {
-        match self.applications.add_counts(app_id, &counts).await {
+        match self.applications.add_counts(app_id, &counts, self.clock.now()).await {
             Ok(abandoned) => {
                 abandoned.into_iter().for_each(|abandoned| self.report_abandoned(app_id, abandoned));
                 Ok(())

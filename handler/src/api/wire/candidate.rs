@@ -5,7 +5,7 @@ use api::{rest::handler as body, version as message};
 use super::version;
 use crate::{
     Error,
-    registry::application::{CandidateState, SentApplication, Tally, Trial, VersionLabel},
+    registry::application::{CandidateState, SentApplication, Trial, VersionLabel},
 };
 
 /// The functions of a new candidate, its label, and how it is to be tried.
@@ -36,37 +36,27 @@ pub(crate) fn trial_of(trial: &message::Trial) -> Result<Trial, Error> {
 
 pub(crate) fn state_body(state: &CandidateState) -> body::Candidate {
     let CandidateState { candidate, live, counts } = state;
-    let results = |tally: Tally| body::VersionResults {
-        uplinks: tally.uplinks,
-        failed: tally.failed,
-        mean_fuel: tally.mean_fuel(),
-    };
     body::Candidate {
         version: candidate.version,
         share_percent: candidate.trial.share.percent(),
         margin_percent: candidate.trial.margin.percent(),
         uplinks_min: candidate.trial.uplinks_min,
-        results: results(counts.candidate),
+        results: version::results_body(counts.candidate),
         live_version: live.unwrap_or_default(),
-        live_results: results(counts.live),
+        live_results: version::results_body(counts.live),
     }
 }
 
 /// The same as a message.
 pub(crate) fn state_message(app_id: String, state: &CandidateState) -> message::Candidate {
-    let body::Candidate { version, share_percent, margin_percent, uplinks_min, results, live_version, live_results } =
+    let body::Candidate { share_percent, margin_percent, uplinks_min, results, live_version, live_results, .. } =
         state_body(state);
     let (margin_percent, uplinks_min) = (Some(margin_percent), Some(uplinks_min));
-    let results_of = |results: body::VersionResults| message::Results {
-        uplinks: results.uplinks,
-        failed: results.failed,
-        mean_fuel: results.mean_fuel,
-    };
     message::Candidate {
-        version,
+        version: state.candidate.version,
         trial: Some(message::Trial { app_id, share_percent, margin_percent, uplinks_min }),
-        results: Some(results_of(results)),
+        results: Some(version::results_message(results)),
         live_version,
-        live_results: Some(results_of(live_results)),
+        live_results: Some(version::results_message(live_results)),
     }
 }

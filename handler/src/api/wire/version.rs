@@ -6,7 +6,7 @@ use runtime::Sources;
 use crate::{
     Error,
     registry::application::{
-        FunctionsVersion, ListedVersion, SentApplication, StoredVersion, VersionLabel, VersionUse,
+        Abandonment, FunctionsVersion, ListedVersion, SentApplication, StoredVersion, Tally, VersionLabel, VersionUse,
     },
 };
 
@@ -65,13 +65,23 @@ pub(crate) fn stored_message(stored: StoredVersion) -> message::Version {
     version_message(version_body(version, used), body::HandlerApplication::from(application).into())
 }
 
+/// What came of the uplinks of a version.
+pub(crate) fn results_body(tally: Tally) -> body::VersionResults {
+    body::VersionResults { uplinks: tally.uplinks, failed: tally.failed, mean_fuel: tally.mean_fuel() }
+}
+
+/// The same as a message.
+pub(crate) fn results_message(results: body::VersionResults) -> message::Results {
+    message::Results { uplinks: results.uplinks, failed: results.failed, mean_fuel: results.mean_fuel }
+}
+
 /// A number on the wire; zero stands for the version that is live.
 pub(crate) fn number(number: u32) -> Option<u32> {
     Some(number).filter(|number| *number > 0)
 }
 
 fn version_body(version: FunctionsVersion, used: VersionUse) -> body::Version {
-    let FunctionsVersion { number, hash, payload_format, origin, .. } = version;
+    let FunctionsVersion { number, hash, payload_format, origin, abandoned, .. } = version;
     body::Version {
         number,
         hash: hex::encode(hash.as_bytes()),
@@ -88,7 +98,28 @@ fn version_body(version: FunctionsVersion, used: VersionUse) -> body::Version {
         payload_format,
         dialect: origin.dialect.unwrap_or_default(),
         limits: origin.limits,
+        abandoned: abandoned.map(abandonment_body),
         functions: None,
+    }
+}
+
+fn abandonment_body(Abandonment { time, margin, results, live, live_results }: Abandonment) -> body::Abandonment {
+    body::Abandonment {
+        time,
+        margin_percent: margin.percent(),
+        results: results_body(results),
+        live_version: live.unwrap_or_default(),
+        live_results: results_body(live_results),
+    }
+}
+
+fn abandonment_message(abandonment: body::Abandonment) -> message::Abandonment {
+    message::Abandonment {
+        time: abandonment.time.as_nanos(),
+        margin_percent: abandonment.margin_percent,
+        results: Some(results_message(abandonment.results)),
+        live_version: abandonment.live_version,
+        live_results: Some(results_message(abandonment.live_results)),
     }
 }
 
@@ -106,5 +137,6 @@ fn version_message(version: body::Version, functions: ApplicationMessage) -> mes
         share_percent: version.share_percent.unwrap_or_default(),
         dialect: version.dialect,
         limits: version.limits,
+        abandoned: version.abandoned.map(abandonment_message),
     }
 }

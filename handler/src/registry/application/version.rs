@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use types::Timestamp;
 use url::Url;
 
-use super::{candidate::Percentage, model::Application};
+use super::{
+    candidate::{Percentage, Tally},
+    model::Application,
+};
 use crate::Error;
 
 const NOTE_BYTES_MAX: usize = 500;
@@ -40,6 +43,24 @@ pub struct FunctionsVersion {
     /// Origin of the version.
     #[serde(flatten)]
     pub origin: VersionOrigin,
+    /// Set if it was abandoned automatically.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abandoned: Option<Abandonment>,
+}
+
+/// Time and reason of abandoning a version: it failed on more uplinks than the one that was live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Abandonment {
+    /// Time of abandoning it.
+    pub time: Timestamp,
+    /// The margin that was set.
+    pub margin: Percentage,
+    /// Its uplinks and failures.
+    pub results: Tally,
+    /// The version that was live, if it is known.
+    pub live: Option<u32>,
+    /// Uplinks and failures of that version.
+    pub live_results: Tally,
 }
 
 /// A version with its functions.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     model::ApplicationSummary,
-    version::{FunctionsVersion, VersionBounds, VersionLabel, VersionOrigin},
+    version::{Abandonment, FunctionsVersion, VersionBounds, VersionLabel, VersionOrigin},
 };
 
 /// The versions that are kept. The last one is live; the others, of which one may be the candidate, are in order of
@@ -90,6 +90,12 @@ impl VersionList {
         version.map(|version| version.origin.label = label).is_some()
     }
 
+    /// Notes that a version was abandoned. Returns false if there is no such version.
+    pub(super) fn abandon(&mut self, number: u32, abandonment: Abandonment) -> bool {
+        let version = self.0.iter_mut().find(|version| version.number == number);
+        version.map(|version| version.abandoned = Some(abandonment)).is_some()
+    }
+
     pub(super) fn get(&self, number: u32) -> Option<&FunctionsVersion> {
         self.0.iter().find(|version| version.number == number)
     }
@@ -144,7 +150,8 @@ impl VersionList {
 
 impl FunctionsVersion {
     fn new(number: u32, live: &ApplicationSummary, bytes: usize, origin: VersionOrigin) -> Self {
-        Self { number, hash: live.functions_hash, payload_format: live.payload_format.clone(), bytes, origin }
+        let payload_format = live.payload_format.clone();
+        Self { number, hash: live.functions_hash, payload_format, bytes, origin, abandoned: None }
     }
 
     /// Returns true if it has this application's functions and payload format.

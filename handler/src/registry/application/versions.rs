@@ -18,7 +18,10 @@ use super::{
     applications::{Applications, SET_ATTEMPTS_MAX},
     model::{Application, ApplicationSummary},
     record, store_keys,
-    version::{FunctionsVersion, ListedVersion, StoredVersion, VersionBounds, VersionLabel, VersionOrigin, VersionUse},
+    version::{
+        Abandonment, FunctionsVersion, ListedVersion, StoredVersion, VersionBounds, VersionLabel, VersionOrigin,
+        VersionUse,
+    },
     version_list::{Texts, VersionList},
 };
 use crate::Error;
@@ -155,6 +158,17 @@ impl Stored {
             false => batch,
         };
         Ok((batch, version))
+    }
+
+    /// Adds to a batch that a version was abandoned, if it is kept.
+    pub(super) fn note_abandonment(&self, batch: Batch, number: u32, abandonment: Abandonment) -> Result<Batch, Error> {
+        let mut list = self.list()?;
+        if !list.abandon(number, abandonment) {
+            return Ok(batch);
+        }
+        let versions = store_keys::versions(&self.summary.app_id)?;
+        let batch = batch.expect_entry(&versions, self.versions.as_ref());
+        Ok(batch.put(versions, serde_json::to_vec(&list)?))
     }
 
     /// Makes another version live, whose functions are stored as `text` unless they are live already, and returns it.

@@ -83,7 +83,7 @@ impl Fixture {
         for (dev_id, failed) in failed {
             (0..*failed).for_each(|_| counts.count_candidate(&dev_id.parse().unwrap(), true, 20));
         }
-        self.applications.add_counts(&id("my-app"), &counts).await.unwrap()
+        self.applications.add_counts(&id("my-app"), &counts, Timestamp::from_millis(7)).await.unwrap()
     }
 
     /// The devices that have the candidate.
@@ -188,6 +188,8 @@ async fn an_abandoned_candidate_stays_an_older_version() {
     assert_eq!(fixture.start(2, 5.0).await.unwrap(), 2);
     assert_eq!(fixture.applications.abandon_candidate(&id("my-app")).await.unwrap().version, 2);
     assert_eq!(fixture.versions().await, [(2, VersionUse::Older), (1, VersionUse::Live)]);
+    let listed = fixture.applications.versions(&id("my-app")).await.unwrap();
+    assert_eq!(listed[0].version.abandoned, None, "somebody abandoned it");
     assert_eq!((fixture.set(1).await.unwrap(), fixture.set(3).await.unwrap()), (1, 3));
     assert_eq!(fixture.version(2).await, functions(2));
     assert_eq!(fixture.start(4, 5.0).await.unwrap(), 4);
@@ -227,7 +229,7 @@ async fn what_several_handlers_count_is_judged_together() {
     let added = async move {
         let mut counts = Counts::new(2);
         counts.live.count(true, 10);
-        assert!(applications.add_counts(&id("my-app"), &counts).await.unwrap().is_none());
+        assert!(applications.add_counts(&id("my-app"), &counts, Timestamp::from_millis(6)).await.unwrap().is_none());
     };
     fixture.store.interrupt(added.boxed());
     let abandoned = fixture.add(2, &[(other, 10)]).await.expect("two devices fail");
@@ -236,6 +238,12 @@ async fn what_several_handlers_count_is_judged_together() {
     assert_eq!(fixture.versions().await, [(2, VersionUse::Older), (1, VersionUse::Live)]);
     assert_eq!(fixture.records().await.len(), 1, "the text of version 2, and no counts");
     assert!(fixture.add(2, &[(one, 30), (other, 30)]).await.is_none(), "it has ended");
+    let listed = fixture.applications.versions(&id("my-app")).await.unwrap();
+    let noted = listed[0].version.abandoned.expect("its version says so");
+    assert_eq!((noted.time, noted.margin.percent(), noted.live), (Timestamp::from_millis(7), 5.0, Some(1)));
+    assert_eq!(noted.results, Tally { uplinks: 40, failed: 40, fuel: 800 });
+    assert_eq!((noted.live_results.uplinks, noted.live_results.failed), (201, 1));
+    assert_eq!(listed[1].version.abandoned, None);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     super::json::{is_default, null_is_default},
-    VersionFunctions,
+    VersionFunctions, VersionResults,
 };
 
 /// Functions to try on a share of the devices. Those that are omitted are empty.
@@ -79,19 +79,4 @@ pub struct Candidate {
     pub live_version: u32,
     /// Its results for uplinks.
     pub live_results: VersionResults,
-}
-
-/// Results of a version for uplinks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct VersionResults {
-    /// Number of uplinks.
-    #[serde(skip_serializing_if = "is_default")]
-    pub uplinks: u64,
-    /// Number of them that failed, or that the validator refused.
-    #[serde(skip_serializing_if = "is_default")]
-    pub failed: u64,
-    /// The fuel of an uplink on average.
-    #[serde(skip_serializing_if = "is_default")]
-    pub mean_fuel: u64,
 }

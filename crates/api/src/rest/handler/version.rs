@@ -47,9 +47,43 @@ pub struct Version {
     /// not known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, u64>,
+    /// When and why it was abandoned, if the handler did so when a share of the devices had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abandoned: Option<Abandonment>,
     /// The functions; lists leave them out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<VersionFunctions>,
+}
+
+/// A version that failed on more uplinks than the live one, so that all devices have the live one again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Abandonment {
+    /// When it was abandoned.
+    pub time: Timestamp,
+    /// By how much the part of uplinks on which it failed could exceed that of the live version, in percent.
+    pub margin_percent: f64,
+    /// Its results for uplinks.
+    pub results: VersionResults,
+    /// The number of the version that was live.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub live_version: u32,
+    /// The results of that version for uplinks.
+    pub live_results: VersionResults,
+}
+
+/// Results of a version for uplinks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct VersionResults {
+    /// Number of uplinks.
+    #[serde(skip_serializing_if = "is_default")]
+    pub uplinks: u64,
+    /// Number of them that failed, or that the validator refused.
+    #[serde(skip_serializing_if = "is_default")]
+    pub failed: u64,
+    /// The fuel of an uplink on average.
+    #[serde(skip_serializing_if = "is_default")]
+    pub mean_fuel: u64,
 }
 
 /// The payload functions of a version, as JavaScript.

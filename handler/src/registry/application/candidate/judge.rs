@@ -4,7 +4,7 @@
 //! one commit that expects this record and the application unchanged.
 
 use store::{Batch, Commit};
-use types::{AppId, DevId};
+use types::{AppId, DevId, Timestamp};
 
 use super::{
     Candidate, Counts,
@@ -15,6 +15,7 @@ use crate::{
     registry::application::{
         applications::{Applications, SET_ATTEMPTS_MAX},
         store_keys,
+        version::Abandonment,
     },
 };
 
@@ -32,14 +33,19 @@ pub struct Abandoned {
 }
 
 impl Applications {
-    /// Adds to the counts of a candidate, and abandons it if it fails too much. Counts of a candidate that has ended
-    /// are dropped.
-    pub async fn add_counts(&self, app_id: &AppId, more: &Counts) -> Result<Option<Abandoned>, Error> {
-        let added = store::retry(SET_ATTEMPTS_MAX, || self.try_add_counts(app_id, more)).await?;
+    /// Adds to the counts of a candidate, and abandons it if it fails too much by `now`: its version then says so.
+    /// Counts of a candidate that has ended are dropped.
+    pub async fn add_counts(&self, app_id: &AppId, more: &Counts, now: Timestamp) -> Result<Option<Abandoned>, Error> {
+        let added = store::retry(SET_ATTEMPTS_MAX, || self.try_add_counts(app_id, more, now)).await?;
         added.ok_or_else(|| conflict(app_id))
     }
 
-    async fn try_add_counts(&self, app_id: &AppId, more: &Counts) -> Result<Option<Option<Abandoned>>, Error> {
+    async fn try_add_counts(
+        &self,
+        app_id: &AppId,
+        more: &Counts,
+        now: Timestamp,
+    ) -> Result<Option<Option<Abandoned>>, Error> {
         let (entry, mut summary, stored) = match self.with_counts(app_id).await {
             Err(Error::NotFound { .. }) => return Ok(Some(None)),
             found => found?,
@@ -56,7 +62,17 @@ impl Applications {
             _ => None,
         };
         let batch = match abandoned {
-            Some(_) => self.put_summary(batch, &summary)?.delete(key),
+            Some(_) => {
+                let abandonment = Abandonment {
+                    time: now,
+                    margin: candidate.trial.margin,
+                    results: counts.candidate,
+                    live: summary.version,
+                    live_results: counts.live,
+                };
+                let batch = self.put_summary(batch, &summary)?.delete(key);
+                self.stored(app_id).await?.note_abandonment(batch, candidate.version, abandonment)?
+            }
             None => batch.put(key, serde_json::to_vec(&counts)?),
         };
         let state = CandidateState { candidate, live: summary.version, counts };
