@@ -115,17 +115,19 @@ async fn functions_that_are_abandoned_by_themselves_say_why() {
     assert!(page.html.contains("tr class=\"failed\""), "{}", page.html);
     visitor.post(CANDIDATE, &change("5")).await;
     testing::soon("its end", abandoned(&alice)).await;
-    // The event is recorded later.
-    let page = visitor.until(PATH, "was abandoned</h2>").await;
+    let page = visitor.get(PATH).await;
     for expected in ["was abandoned</h2>", "all devices have version 1 again: it failed on", "Or roll out"] {
         assert!(page.html.contains(expected), "{expected}: {}", page.html);
     }
     let failed = visitor.get(&page.link("Uplinks that failed")).await;
     assert!(failed.html.contains("class=\"failed\"") && !failed.html.contains("<script>"), "{}", failed.html);
-    let version = visitor.get("/console/applications/alice-app/versions/2").await;
-    assert!(version.html.contains("it failed on") && !version.html.contains("<script>"), "{}", version.html);
-    let event = visitor.get(&version.link("View the event")).await;
-    assert!(event.html.contains("up/errors"), "{}", event.html);
+    let versions = visitor.get("/console/applications/alice-app/versions").await;
+    assert_eq!(versions.html.matches(">abandoned</span>").count(), 1, "{}", versions.html);
+    let version = visitor.get(&versions.link("Version 2")).await;
+    for expected in ["Automatically, <time", "it failed on", "more than 5 percentage points"] {
+        assert!(version.html.contains(expected), "{expected}: {}", version.html);
+    }
+    assert_eq!(version.link("Uplinks that failed"), page.link("Uplinks that failed"));
 }
 
 // Conformance: console: functions for a share of the devices, promoted, abandoned

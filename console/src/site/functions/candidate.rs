@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use client::handler::HandlerClient;
 use types::{Kind, Kinded};
 
-pub(super) use self::abandoned::Abandoned;
+pub(super) use self::abandoned::{Abandoned, End};
 use super::{
     State, done,
     form::{FunctionsForm, percent},

@@ -7,10 +7,7 @@ use api::{
 use askama::Template;
 use axum::response::Redirect;
 
-use super::{
-    candidate::{Abandoned, rounded},
-    live,
-};
+use super::candidate::{End, rounded};
 use crate::site::{
     failure::Failure,
     page::{Frame, Page, Time, shown, shown_lines},
@@ -41,8 +38,8 @@ pub(in crate::site) struct Show {
     functions: Application,
     /// The changes that restoring it would make.
     diff: String,
-    /// The reason why the version is not live, if it was tried and abandoned by itself.
-    abandoned: Option<Abandoned>,
+    /// Set if the handler has abandoned the version.
+    abandoned: Option<End>,
 }
 
 impl List {
@@ -92,12 +89,7 @@ pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, 
         true => String::new(),
         false => shown_lines(&handler.compare_versions(request.app_id(), 0, number).await?),
     };
-    let is_in_use = version.live || version.share_percent > 0.0;
-    // Older ones were live once, or have been followed: the search is not worth it.
-    let abandoned = match !is_in_use && version.number > live(&request, &handler).await?.number {
-        true => Some(Abandoned::of(&request, &handler, &version).await),
-        false => None,
-    };
+    let abandoned = End::of(&version);
     version.changed_by = request.name(&version.changed_by);
     version.note = shown(&version.note);
     let functions = version.functions.take().unwrap_or_default();
