@@ -108,10 +108,11 @@ async fn measure(server: &ServerProcess, what: &str, applications: &[Application
     let (took, cpu) = (start.elapsed(), server.cpu_time() - before);
     let uplinks = totals.examined as f64;
     let DecodeReport { verdicts, written, .. } = totals;
-    let Verdicts { equal, changed, newly_decoded, still_failing, newly_failing } = verdicts;
+    let Verdicts { equal, already_corrected, changed, newly_decoded, still_failing, newly_failing } = verdicts;
     println!(
-        "| {what} | {:.0} in {:.1} s | {:.1} µs | {} MB | {equal} equal, {changed} changed, {newly_decoded} newly decoded, \
-         {still_failing} still failing, {newly_failing} newly failing, {written} kept |",
+        "| {what} | {:.0} in {:.1} s | {:.1} µs | {} MB | {equal} equal, {already_corrected} already corrected, \
+         {changed} changed, {newly_decoded} newly decoded, {still_failing} still failing, \
+         {newly_failing} newly failing, {written} kept |",
         uplinks / took.as_secs_f64(),
         took.as_secs_f64(),
         cpu.as_secs_f64() * 1e6 / uplinks,

@@ -89,6 +89,7 @@ impl Totals {
         let DecodeReport { examined, fuel_before, fuel_after, .. } = self.0;
         let named = [
             (self.0.verdicts.equal, "equal"),
+            (self.0.verdicts.already_corrected, "already corrected"),
             (self.0.verdicts.changed, "changed"),
             (self.0.verdicts.newly_decoded, "newly decoded"),
             (self.0.verdicts.newly_failing, "newly failing"),

@@ -12,7 +12,7 @@ const STYLE: &str = "body{font:14px/1.5 sans-serif;margin:2em auto;max-width:70e
     background:#fff}table{border-collapse:collapse;width:100%}td,th{padding:.2em .6em;text-align:left;\
     border-bottom:1px solid #ddd;vertical-align:top}td.n{text-align:right}\
     code{white-space:pre-wrap;word-break:break-word}.bar{display:flex;height:1.2em}\
-    .share{background:#58c;height:.8em}.equal{background:#2a7}.changed{background:#d80}.decoded{background:#7ad}\
+    .share{background:#58c;height:.8em}.equal{background:#2a7}.corrected{background:#ac6}.changed{background:#d80}.decoded{background:#7ad}\
     .failing{background:#e77}.other{background:#bbb}";
 
 pub(super) fn html(report: &DecodeReport, app_id: &AppId, summary: &str) -> String {
@@ -31,9 +31,10 @@ pub(super) fn html(report: &DecodeReport, app_id: &AppId, summary: &str) -> Stri
 }
 
 /// Verdicts on uplinks, each with its class, name and number.
-fn verdicts(of: &Verdicts) -> [(&'static str, &'static str, u64); 5] {
+fn verdicts(of: &Verdicts) -> [(&'static str, &'static str, u64); 6] {
     [
         ("equal", "equal", of.equal),
+        ("corrected", "already corrected", of.already_corrected),
         ("changed", "changed", of.changed),
         ("decoded", "newly decoded", of.newly_decoded),
         ("failing", "newly failing", of.newly_failing),

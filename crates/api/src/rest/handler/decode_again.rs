@@ -212,6 +212,9 @@ pub struct Verdicts {
     /// Number of those with the same fields as before.
     #[serde(skip_serializing_if = "is_default")]
     pub equal: u64,
+    /// Number of those with the same fields as their newest correction, which an earlier run has kept.
+    #[serde(skip_serializing_if = "is_default")]
+    pub already_corrected: u64,
     /// Number of those with other fields.
     #[serde(skip_serializing_if = "is_default")]
     pub changed: u64,
@@ -230,6 +233,7 @@ impl Verdicts {
     /// Adds those of other uplinks.
     pub fn add(&mut self, other: &Self) {
         self.equal += other.equal;
+        self.already_corrected += other.already_corrected;
         self.changed += other.changed;
         self.newly_failing += other.newly_failing;
         self.newly_decoded += other.newly_decoded;

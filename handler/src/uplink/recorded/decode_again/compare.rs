@@ -12,6 +12,8 @@ const DIFFERENCES_MAX: usize = 100;
 pub(super) enum Verdict {
     /// The same fields.
     Equal,
+    /// The same fields as in a correction that an earlier run has kept.
+    AlreadyCorrected,
     /// Other fields.
     Changed(Vec<Difference>),
     /// There were fields, or none were asked for, and now the functions fail or refuse the uplink.

@@ -137,7 +137,12 @@ impl Rerun {
             }
             (None, Functions::Given(_)) => {
                 let stored = newest.filter(|_| !self.has_recorded_limits).unwrap_or(original);
-                (compare(&Made::from(stored), &Made::from(decoded)), stored.fuel)
+                let verdict = match compare(&Made::from(stored), &Made::from(decoded)) {
+                    // Two functions that are compared correct nothing.
+                    Verdict::Equal if stored.revision > 0 && self.compared.is_none() => Verdict::AlreadyCorrected,
+                    verdict => verdict,
+                };
+                (verdict, stored.fuel)
             }
         }
     }

@@ -44,6 +44,7 @@ fn add(report: &mut DecodeReport, verdicts: &mut Verdicts, decoding: &Decoding) 
     report.fuel_after += decoded.cost.fuel;
     match verdict {
         Verdict::Equal => verdicts.equal += 1,
+        Verdict::AlreadyCorrected => verdicts.already_corrected += 1,
         Verdict::NewlyDecoded => verdicts.newly_decoded += 1,
         Verdict::StillFailing => verdicts.still_failing += 1,
         Verdict::Changed(differences) => {
