@@ -3,6 +3,7 @@
 //! It is complete since a time: the start of the process, or when there were too many devices to remember.
 
 mod changed;
+mod owners;
 mod times;
 
 use std::{

@@ -1,12 +1,11 @@
 //! Devices whose alarms are to be looked at, bounded in bytes: where owners have most of them, all devices are.
 
-use std::{
-    cmp::Reverse,
-    collections::{HashMap, HashSet},
-};
+use std::collections::{HashMap, HashSet};
 
 use server::ledger::Owner;
 use types::{AppId, DevId};
+
+use super::owners::largest_first;
 
 /// Memory of a device: the text of its id, in a table that may be half empty.
 const DEVICE_BYTES: usize = 112;
@@ -131,17 +130,8 @@ impl Changed {
         forgotten
     }
 
-    /// The applications of each owner, first of those who have most.
     fn applications_by_owner(&self, owner_of: impl Fn(&AppId) -> Owner) -> Vec<Vec<AppId>> {
-        let mut owners: HashMap<Owner, (usize, Vec<AppId>)> = HashMap::new();
-        for (app_id, devices) in &self.applications {
-            let (bytes, app_ids) = owners.entry(owner_of(app_id)).or_default();
-            *bytes += devices.bytes();
-            app_ids.push(app_id.clone());
-        }
-        let mut owners: Vec<_> = owners.into_values().collect();
-        owners.sort_by_key(|(bytes, _)| Reverse(*bytes));
-        owners.into_iter().map(|(_, app_ids)| app_ids).collect()
+        largest_first(self.applications.iter().map(|(app_id, devices)| (app_id, devices.bytes())), owner_of)
     }
 
     /// Forgets an application.
@@ -166,22 +156,10 @@ impl Changed {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-
-    fn app(text: &str) -> AppId {
-        text.parse().unwrap()
-    }
-
-    fn dev(number: usize) -> DevId {
-        format!("dev-{number}").parse().unwrap()
-    }
-
-    /// Applications whose ids begin alike belong to one user.
-    fn by_first_letter(app_id: &AppId) -> Owner {
-        Owner::User(Arc::from(&app_id.as_str()[..1]))
-    }
+    use super::{
+        super::owners::examples::{app, by_first_letter, dev},
+        *,
+    };
 
     #[test]
     fn devices_are_taken_once_and_in_parts() {

@@ -1,13 +1,14 @@
 //! When devices were heard, bounded in bytes: owners who have most are forgotten first.
 
 use std::{
-    cmp::Reverse,
     collections::{HashMap, hash_map::Entry},
     hash::{BuildHasher, RandomState},
 };
 
 use server::ledger::Owner;
 use types::{AppId, DevId, Timestamp};
+
+use super::owners::largest_first;
 
 /// Memory of a device: the hash of its id and a time, in a table that may be half empty.
 const DEVICE_BYTES: usize = 40;
@@ -102,15 +103,8 @@ impl Times {
         if self.bytes <= self.bytes_max {
             return;
         }
-        let mut owners: HashMap<Owner, (usize, Vec<AppId>)> = HashMap::new();
-        for (app_id, devices) in &self.applications {
-            let (bytes, app_ids) = owners.entry(owner_of(app_id)).or_default();
-            *bytes += devices.bytes();
-            app_ids.push(app_id.clone());
-        }
-        let mut owners: Vec<_> = owners.into_values().collect();
-        owners.sort_by_key(|(bytes, _)| Reverse(*bytes));
-        for (_, app_ids) in owners {
+        let applications = self.applications.iter().map(|(app_id, devices)| (app_id, devices.bytes()));
+        for app_ids in largest_first(applications, owner_of) {
             app_ids.iter().for_each(|app_id| self.lose_application(app_id, now));
             if self.bytes <= self.bytes_max - self.bytes_max / 8 {
                 return;
@@ -134,25 +128,13 @@ impl Times {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use super::*;
+    use super::{
+        super::owners::examples::{app, by_first_letter, dev},
+        *,
+    };
 
     fn at(secs: i64) -> Timestamp {
         Timestamp::from_millis(secs * 1000)
-    }
-
-    fn app(text: &str) -> AppId {
-        text.parse().unwrap()
-    }
-
-    fn dev(number: usize) -> DevId {
-        format!("dev-{number}").parse().unwrap()
-    }
-
-    /// Applications whose ids begin alike belong to one user.
-    fn by_first_letter(app_id: &AppId) -> Owner {
-        Owner::User(Arc::from(&app_id.as_str()[..1]))
     }
 
     #[test]
