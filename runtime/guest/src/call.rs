@@ -1,13 +1,20 @@
 //! Runs one message through the functions.
 
-use crate::clock;
-use crate::dialect::Function;
+mod downlink;
+mod function;
+mod globals;
+mod normalize;
+mod single_function;
+mod transfer;
+mod ts013;
+mod uplink;
+
+use crate::environment::clock;
 use crate::failure::{self, Failure};
-use crate::guest::Guest;
+use crate::guest::{Function, Guest};
 use crate::js::{Primitive, Realm, Thrown, Value};
 use crate::json::Writer as Json;
 use crate::wire::{self, EntryPoint, FailureKind, Reader, Slot, Writer};
-use crate::{downlink, single_function, uplink};
 use std::ffi::CString;
 
 /// A decoded call request.

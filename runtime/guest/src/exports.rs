@@ -1,25 +1,13 @@
-//! What the guest exports to the host. The build replaces its one import, `fuel_left`.
+//! What the guest exports to the host.
 
+use crate::guest::{Guest, host};
 use crate::wire::Writer;
-use crate::{call, guest, load, steps};
+use crate::{call, load, start, steps};
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU8, Ordering};
-
-/// The running slot, 255 between calls. The host reads it at the address of the exported global of this name.
-#[unsafe(export_name = "running_slot")]
-static RUNNING_SLOT: AtomicU8 = AtomicU8::new(NO_SLOT);
-const NO_SLOT: u8 = u8::MAX;
 
 thread_local! {
     static REQUEST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static REPLY: RefCell<Writer> = RefCell::default();
-}
-
-#[link(wasm_import_module = "airlock")]
-unsafe extern "C" {
-    /// The build replaces this import with a read of the fuel counter.
-    #[link_name = "fuel_left"]
-    safe fn metered_fuel_left() -> i64;
 }
 
 unsafe extern "C" {
@@ -28,25 +16,12 @@ unsafe extern "C" {
     fn __wasm_call_ctors();
 }
 
-pub(crate) fn fuel_left() -> i64 {
-    metered_fuel_left()
-}
-
-pub(crate) fn running_slot() -> u8 {
-    RUNNING_SLOT.load(Ordering::Relaxed)
-}
-
-pub(crate) fn set_running_slot(slot: u8) {
-    RUNNING_SLOT.store(slot, Ordering::Relaxed);
-}
-
 /// Initializes the guest. Runs at build time; the resulting heap is the initial memory of `guest.wasm`.
 #[unsafe(export_name = "wizer-initialize")]
 extern "C" fn initialize() {
     // SAFETY: nothing has run before.
     unsafe { __wasm_call_ctors() };
-    guest::get();
-    guest::get().runtime.seal();
+    start::guest().runtime.seal();
 }
 
 /// Allocates a request buffer of `length` bytes, valid until `load` or `call` returns.
@@ -81,7 +56,7 @@ extern "C" fn list_steps() -> u64 {
 extern "C" fn trap_report() -> u64 {
     // Not in `REPLY`, which the trap may have left borrowed.
     let report = Box::leak(Box::new(Writer::default()));
-    call::trap_report(guest::get(), report);
+    call::trap_report(start::guest(), report);
     address_and_length(report.as_bytes())
 }
 
@@ -89,13 +64,13 @@ fn address_and_length(bytes: &[u8]) -> u64 {
     (bytes.as_ptr() as u64) << 32 | bytes.len() as u64
 }
 
-fn answer(run: fn(&guest::Guest, &[u8], &mut Writer)) -> u64 {
+fn answer(run: fn(&Guest, &[u8], &mut Writer)) -> u64 {
     let request = REQUEST.take();
     REPLY.with_borrow_mut(|reply| {
         // Not the buffer of an earlier reply, which lies in the image: the host would have to put back one more page.
         *reply = Writer::default();
-        run(guest::get(), &request, reply);
-        set_running_slot(NO_SLOT);
+        run(start::guest(), &request, reply);
+        host::clear_running_slot();
         address_and_length(reply.as_bytes())
     })
 }

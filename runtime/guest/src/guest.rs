@@ -1,17 +1,18 @@
 //! The state of the guest: runtime, realms, loaded functions, log.
 
-use crate::builtins;
-use crate::clock;
-use crate::dialect::Function;
-use crate::exports;
+mod function;
+pub(crate) mod host;
+mod log;
+mod names;
+
+pub(crate) use self::function::{Function, Untouched};
+pub(crate) use self::log::{Entry, FIELD_BYTES, Log};
+use self::names::{Boxes, Names};
 use crate::guest_limits::GuestLimits;
-use crate::js::{Location, Realm, Runtime, Thrown, Value};
-use crate::load::GARBAGE_BYTES;
-use crate::log::{self, Log};
-use crate::names::{Boxes, Names};
+use crate::js::{Location, Realm, Runtime};
 use crate::wire::Slot;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 
 /// The most fuel reserved for writing the reply after a script is interrupted.
 const RESERVE_MAX: i64 = 500_000;
@@ -38,25 +39,19 @@ pub(crate) struct Guest {
     threw: Cell<Option<Location>>,
 }
 
-/// The guest. Created by the first call, which happens at build time.
-pub(crate) fn get() -> &'static Guest {
-    GUEST.with(|guest| *guest.get_or_init(|| Box::leak(Box::new(Guest::new()))))
+/// The guest, which `build` makes for the first call. That happens at build time.
+pub(crate) fn get_or_build(build: fn() -> Guest) -> &'static Guest {
+    GUEST.with(|guest| *guest.get_or_init(|| Box::leak(Box::new(build()))))
+}
+
+/// The guest; none while it is being built.
+pub(crate) fn get() -> Option<&'static Guest> {
+    GUEST.with(|guest| guest.get().copied())
 }
 
 impl Guest {
-    /// A failure here fails the build of the guest, never a message.
-    fn new() -> Self {
-        let Some(guest) = Self::build() else { std::process::abort() };
-        guest
-    }
-
-    fn build() -> Option<Self> {
-        let runtime = Runtime::new(interrupt)?;
-        let realms = [Realm::new(runtime)?, Realm::new(runtime)?, Realm::new(runtime)?, Realm::new(runtime)?];
-        for realm in realms {
-            prepare(realm).ok()?;
-        }
-        runtime.collect(GARBAGE_BYTES);
+    /// A guest without sources. None if there is no memory for it.
+    pub(crate) fn new(runtime: Runtime, realms: [Realm; 4]) -> Option<Self> {
         Some(Self {
             runtime,
             realms,
@@ -97,12 +92,12 @@ impl Guest {
     }
 
     pub(crate) fn slot(&self) -> Option<Slot> {
-        Slot::from_byte(exports::running_slot())
+        Slot::from_byte(host::running_slot())
     }
 
     /// Records `slot` as running, where the host can read it.
     pub(crate) fn enter(&self, slot: Slot) {
-        exports::set_running_slot(slot as u8);
+        host::set_running_slot(slot as u8);
     }
 
     /// Where the function of `slot` is now. A source that fills two slots has the file name of the first.
@@ -119,57 +114,18 @@ impl Guest {
     /// Prepares for a load or call: reserves fuel for the reply and forgets the last throw.
     pub(crate) fn start(&self) {
         self.threw.set(None);
-        self.reserve.set((exports::fuel_left() / 8).min(RESERVE_MAX));
+        self.reserve.set((host::fuel_left() / 8).min(RESERVE_MAX));
     }
 }
 
-/// Records where a script threw.
-pub(crate) fn note_throw() {
-    GUEST.with(|guest| {
-        let Some(guest) = guest.get() else { return };
-        guest.threw.set(guest.slot().and_then(|slot| guest.location(slot)));
-    });
-}
-
 /// The interrupt handler of QuickJS; also called while the guest is being built.
-fn interrupt() -> bool {
-    GUEST.with(|guest| guest.get().is_some_and(|guest| exports::fuel_left() < guest.reserve.get()))
+pub(crate) fn interrupt() -> bool {
+    get().is_some_and(|guest| host::fuel_left() < guest.reserve.get())
 }
 
-/// Installs what every script needs and removes what none may have.
-fn prepare(realm: Realm) -> Result<(), Thrown> {
-    log::install(realm)?;
-    let math = realm.value_of(c"Math")?;
-    math.define(realm.atom("random"), realm.function(c"random", random, 0)?)?;
-    let module = realm.object()?;
-    let exports = realm.object()?;
-    module.set(realm.atom("exports"), exports.share(realm))?;
-    realm.global().define(realm.atom("module"), module)?;
-    realm.global().define(realm.atom("exports"), exports)?;
-    builtins::apply_fixes(realm)?;
-    realm.value_of(WARM)?;
-    Ok(())
-}
-
-/// QuickJS creates built-ins on first use. This touches every one, so that all of them are part of the image.
-const WARM: &CStr = c"(function () {
-    const seen = new Set();
-    const look = (object) => {
-        if ((typeof object !== 'object' && typeof object !== 'function') || object === null || seen.has(object)) return;
-        seen.add(object);
-        for (const key of Reflect.ownKeys(object)) {
-            const property = Reflect.getOwnPropertyDescriptor(object, key);
-            look(property.value);
-            look(property.get);
-            look(property.set);
-        }
-        look(Reflect.getPrototypeOf(object));
-    };
-    look(globalThis);
-    delete globalThis.SharedArrayBuffer;
-    delete globalThis.Atomics;
-})()";
-
-fn random(realm: Realm, _: &[Value], _: i32) -> Result<Value, Thrown> {
-    Ok(realm.number(clock::random()))
+/// Called by QuickJS when a script throws a value that is not an `Error`; records where.
+#[unsafe(no_mangle)]
+extern "C" fn guest_note_throw(_context: *const c_void) {
+    let Some(guest) = get() else { return };
+    guest.threw.set(guest.slot().and_then(|slot| guest.location(slot)));
 }

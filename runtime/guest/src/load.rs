@@ -1,12 +1,15 @@
 //! Evaluates function sources and finds the functions they define.
 
-use crate::builtins;
-use crate::dialect::{Definitions, Function};
+mod definitions;
+mod globals;
+
+use self::definitions::Definitions;
+use self::globals::Globals;
+use crate::environment::builtins;
 use crate::failure::Failure;
-use crate::globals::{Globals, Untouched};
-use crate::guest::{Functions, Guest};
+use crate::guest::{Function, Functions, Guest, Untouched};
 use crate::guest_limits::GuestLimits;
-use crate::js::{Realm, ScriptText, Thrown, Unevaluated};
+use crate::js::{GARBAGE_BYTES, Realm, ScriptText, Thrown, Unevaluated};
 use crate::memory;
 use crate::wire::Function::{Converter, DecodeDownlink, Decoder, Encoder, NormalizeUplink, Validator};
 use crate::wire::{self, ANY_SLOT, Dialect, FailureKind, Reader, Slot, Writer};
@@ -16,9 +19,6 @@ const UNSETTLED: &str =
 
 const SLOTS: [wire::Function; 4] = [Decoder, Converter, Validator, Encoder];
 const ALL: [wire::Function; 6] = [Decoder, Converter, Validator, Encoder, DecodeDownlink, NormalizeUplink];
-
-/// Scripts may allocate this much before garbage is collected.
-pub(crate) const GARBAGE_BYTES: usize = 1 << 20;
 
 /// Loads the sources in `request` and writes the reply.
 pub(crate) fn run(guest: &Guest, request: &[u8], reply: &mut Writer) {
@@ -122,10 +122,10 @@ impl Source<'_> {
             |which: &wire::Function| self.slots != ANY_SLOT && self.fills(*which) && found[*which as usize].is_none();
         if let Some(which) = SLOTS.into_iter().find(is_missing) {
             let slot = which.slot();
-            return Err(Failure::new(slot, FailureKind::Syntax, Function::expected(&[which], self.dialect)));
+            return Err(Failure::new(slot, FailureKind::Syntax, Definitions::expected(&[which], self.dialect)));
         }
         if found.iter().all(Option::is_none) {
-            return Err(Failure::new(self.home(), FailureKind::Syntax, Function::expected(&ALL, self.dialect)));
+            return Err(Failure::new(self.home(), FailureKind::Syntax, Definitions::expected(&ALL, self.dialect)));
         }
         Ok(found)
     }

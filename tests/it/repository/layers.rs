@@ -14,7 +14,7 @@ use serde_json::Value;
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Each crate of the product and the directory of its sources.
-const SOURCES: [(&str, &str); 23] = [
+const SOURCES: [(&str, &str); 24] = [
     ("types", "crates/types/src"),
     ("fair_queue", "crates/fair_queue/src"),
     ("api", "crates/api/src"),
@@ -24,6 +24,7 @@ const SOURCES: [(&str, &str); 23] = [
     ("server", "crates/server/src"),
     ("link", "crates/link/src"),
     ("runtime", "runtime/src"),
+    ("guest", "runtime/guest/src"),
     ("mqtt", "mqtt/src"),
     ("bridge", "bridge/src"),
     ("chirpstack", "bridge/chirpstack/src"),

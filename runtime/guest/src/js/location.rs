@@ -1,7 +1,7 @@
-//! Finds the current line of a running script, and where an error was thrown.
+//! The current line of a running script, and where an error was thrown.
 
-use super::{Atom, Realm, Value};
-use crate::guest;
+use super::realm::{Atom, Realm};
+use super::value::Value;
 use rquickjs_sys as qjs;
 use std::ffi::c_int;
 
@@ -32,10 +32,4 @@ impl Value {
         // SAFETY: the value is live, and the reference to its trace is ours.
         self.realm().own(unsafe { guest_error_stack(self.raw()) })
     }
-}
-
-/// Called by QuickJS when a script throws a value that is not an `Error`.
-#[unsafe(no_mangle)]
-extern "C" fn guest_note_throw(_: *mut qjs::JSContext) {
-    guest::note_throw();
 }

@@ -5,17 +5,20 @@
 //! message is harmless: the host restores the heap afterwards.
 
 mod allocation;
+mod constructors;
 mod location;
 mod module;
+mod properties;
 mod realm;
 mod runtime;
-mod script_text;
+mod script;
 mod steps;
+mod text;
 mod value;
 
 pub(crate) use location::Location;
-pub(crate) use realm::{Realm, Unevaluated};
-pub(crate) use runtime::Runtime;
-pub(crate) use script_text::ScriptText;
+pub(crate) use realm::{Atom, Realm};
+pub(crate) use runtime::{GARBAGE_BYTES, Runtime};
+pub(crate) use script::{ScriptText, Unevaluated};
 pub(crate) use steps::StepList;
-pub(crate) use value::{Atom, Primitive, Thrown, Value};
+pub(crate) use value::{Primitive, Thrown, Value};

@@ -1,7 +1,7 @@
 //! ES modules: how they are run, and what they may import.
 
-use super::realm::{Realm, Unevaluated};
-use super::script_text::{self, Extent, ScriptText};
+use super::realm::Realm;
+use super::script::{self, Extent, ScriptText, Unevaluated};
 use super::value::{Thrown, Value};
 use rquickjs_sys as qjs;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -86,7 +86,7 @@ pub(super) unsafe extern "C" fn load(
     // SAFETY: QuickJS passes a text that ends in a zero byte.
     let name = unsafe { CStr::from_ptr(name) };
     let loaded = if name == BUFFER {
-        realm.compile_module(script_text::extent(BUFFER_SOURCE), BUFFER)
+        realm.compile_module(script::extent(BUFFER_SOURCE), BUFFER)
     } else {
         Err(unknown(realm, name))
     };

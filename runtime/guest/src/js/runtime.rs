@@ -1,5 +1,6 @@
 //! The QuickJS runtime: its limits, garbage collector and interrupt handler.
 
+use super::realm::Realm;
 use super::{allocation, module};
 use crate::memory;
 use rquickjs_sys as qjs;
@@ -10,9 +11,12 @@ use std::ptr::{self, NonNull};
 /// the WebAssembly stack, which would be a trap without a line number; the rest is for built-ins that do not check.
 const STACK_BYTES_MAX: usize = 128 * 1024;
 
+/// Scripts may allocate this much before garbage is collected.
+pub(crate) const GARBAGE_BYTES: usize = 1 << 20;
+
 /// The QuickJS runtime that all realms share.
 #[derive(Clone, Copy)]
-pub(crate) struct Runtime(pub(super) NonNull<qjs::JSRuntime>);
+pub(crate) struct Runtime(NonNull<qjs::JSRuntime>);
 
 impl Runtime {
     /// Creates the runtime. QuickJS calls `interrupt` regularly and ends the script when it returns true.
@@ -25,6 +29,29 @@ impl Runtime {
             qjs::JS_SetGCThreshold(runtime.as_ptr(), qjs::size_t::MAX);
             qjs::JS_SetModuleLoaderFunc(runtime.as_ptr(), None, Some(module::load), ptr::null_mut());
             Some(Self(runtime))
+        }
+    }
+
+    /// Creates a realm with all of ECMAScript and nothing else.
+    pub(crate) fn new_realm(self) -> Option<Realm> {
+        // SAFETY: the runtime is never freed; a context that lacks intrinsics is never used.
+        unsafe {
+            let context = NonNull::new(qjs::JS_NewContextRaw(self.0.as_ptr()))?;
+            let raw = context.as_ptr();
+            qjs::JS_AddIntrinsicRegExpCompiler(raw);
+            let failures = [
+                qjs::JS_AddIntrinsicBaseObjects(raw),
+                qjs::JS_AddIntrinsicDate(raw),
+                qjs::JS_AddIntrinsicEval(raw),
+                qjs::JS_AddIntrinsicRegExp(raw),
+                qjs::JS_AddIntrinsicJSON(raw),
+                qjs::JS_AddIntrinsicProxy(raw),
+                qjs::JS_AddIntrinsicMapSet(raw),
+                qjs::JS_AddIntrinsicTypedArrays(raw),
+                qjs::JS_AddIntrinsicPromise(raw),
+                qjs::JS_AddIntrinsicWeakRef(raw),
+            ];
+            failures.iter().all(|failure| *failure == 0).then_some(Realm::of(context))
         }
     }
 

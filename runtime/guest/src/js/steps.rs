@@ -1,6 +1,6 @@
 //! Lists the steps of all scripts, for a host that counts them.
 
-use super::{Atom, Realm};
+use super::realm::{Atom, Realm};
 use rquickjs_sys as qjs;
 use std::ffi::{c_int, c_void};
 

@@ -1,13 +1,13 @@
 //! Runs decoder, converter and validator.
 
+use super::transfer::transfer;
+use super::{globals, normalize, ts013};
+use crate::call::function::describe;
 use crate::call::{Call, Outcome};
-use crate::dialect::{Function, describe};
 use crate::failure::Failure;
-use crate::guest::Functions;
+use crate::guest::{Function, Functions};
 use crate::js::{Primitive, Value};
-use crate::transfer::transfer;
 use crate::wire::{self, Dialect, FailureKind, Slot};
-use crate::{globals, normalize, ts013};
 
 /// Runs the functions that are defined, each on the result of the one before.
 pub(crate) fn run(call: &mut Call<'_>, functions: &Functions) -> Result<Outcome, Failure> {
@@ -74,7 +74,7 @@ pub(crate) fn call_with_fields(call: &Call<'_>, function: &Function, fields: &Va
 fn call_v2_decoder(call: &Call<'_>, function: &Function) -> Result<Value, Failure> {
     // The global and the argument are separate arrays, so that changing one does not change the other.
     let bytes = call.byte_array(function)?;
-    if function.globals.subject(function) {
+    if function.reads_global() {
         globals::set(call, function, &call.byte_array(function)?)?;
     } else {
         globals::set(call, function, &bytes)?;

@@ -1,15 +1,11 @@
-//! The `console` of scripts, within limits.
+//! The `console` of scripts.
 
 use crate::failure::cut;
-use crate::guest::{self, Guest};
-use crate::guest_limits::GuestLimits;
+use crate::guest::{self, Entry, FIELD_BYTES, Guest};
 use crate::js::{Primitive, Realm, Thrown, Value};
 use crate::json::{Refusal, Writer};
-use crate::wire::{LogLevel, Slot, Writer as Reply};
+use crate::wire::LogLevel;
 use std::ffi::CStr;
-
-/// Overhead counted for each field, so that the limit covers empty ones too.
-const FIELD_BYTES: usize = 8;
 
 const METHODS: [(&str, &CStr, LogLevel); 6] = [
     ("log", c"log", LogLevel::Info),
@@ -19,53 +15,6 @@ const METHODS: [(&str, &CStr, LogLevel); 6] = [
     ("warn", c"warn", LogLevel::Warn),
     ("error", c"error", LogLevel::Error),
 ];
-
-/// The entries of one load or call.
-#[derive(Default)]
-pub(crate) struct Log {
-    entries: Vec<Entry>,
-    bytes: usize,
-    /// The slot of the first entry that did not fit.
-    overflow: Option<Slot>,
-}
-
-struct Entry {
-    slot: Slot,
-    level: LogLevel,
-    fields: Vec<String>,
-}
-
-impl Log {
-    fn has_room(&self, limits: &GuestLimits) -> bool {
-        self.overflow.is_none()
-            && self.entries.len() < limits.log_entries_max as usize
-            && self.bytes < limits.log_bytes_max as usize
-    }
-
-    fn push(&mut self, entry: Entry, limits: &GuestLimits) {
-        let bytes = entry.fields.iter().map(|field| field.len() + FIELD_BYTES).sum::<usize>() + FIELD_BYTES;
-        if !self.has_room(limits) || self.bytes + bytes > limits.log_bytes_max as usize {
-            self.overflow.get_or_insert(entry.slot);
-            return;
-        }
-        self.bytes += bytes;
-        self.entries.push(entry);
-    }
-
-    /// Appends the entries to a reply, with a marker if some were dropped.
-    pub(crate) fn write(&self, reply: &mut Reply) {
-        reply.number((self.entries.len() + usize::from(self.overflow.is_some())) as u32);
-        for entry in &self.entries {
-            reply.byte(entry.slot as u8).byte(entry.level as u8).number(entry.fields.len() as u32);
-            for field in &entry.fields {
-                reply.text(field.as_bytes());
-            }
-        }
-        if let Some(slot) = self.overflow {
-            reply.byte(slot as u8).byte(LogLevel::Warn as u8).number(1).text(br#""further log entries were dropped""#);
-        }
-    }
-}
 
 /// Installs `console` in `realm`.
 pub(crate) fn install(realm: Realm) -> Result<(), Thrown> {
@@ -78,7 +27,7 @@ pub(crate) fn install(realm: Realm) -> Result<(), Thrown> {
 
 /// Implements `console.log` and the other methods.
 fn write(realm: Realm, arguments: &[Value], level: i32) -> Result<Value, Thrown> {
-    let guest = guest::get();
+    let Some(guest) = guest::get() else { return Ok(realm.undefined()) };
     if let (Some(slot), Some(level)) = (guest.slot(), LogLevel::from_byte(level as u8)) {
         // Converting the arguments may run script that logs, so the log must not be borrowed meanwhile.
         let limits = guest.limits();

@@ -1,10 +1,11 @@
 //! Runs TS013's `normalizeUplink`, which maps the decoder's object to a shared vocabulary.
 
+use super::ts013;
 use crate::call::Call;
-use crate::dialect::{Function, describe};
+use crate::call::function::describe;
 use crate::failure::Failure;
+use crate::guest::Function;
 use crate::js::{Primitive, Value};
-use crate::ts013;
 
 /// The input for `function`: a copy of `decoded`, because the converter and validator may change the original.
 pub(crate) fn draft(call: &mut Call<'_>, function: &Function, decoded: &Value) -> Option<Value> {

@@ -1,11 +1,10 @@
 //! Runs one function alone and returns its whole result.
 
+use super::{downlink, ts013, uplink};
 use crate::call::{Call, Outcome};
-use crate::dialect::Function;
 use crate::failure::Failure;
-use crate::guest::Functions;
+use crate::guest::{Function, Functions};
 use crate::wire::{self, FailureKind};
-use crate::{downlink, ts013, uplink};
 
 /// Calls the function with the arguments that a message would give it.
 pub(crate) fn run(call: &mut Call<'_>, functions: &Functions, which: wire::Function) -> Result<Outcome, Failure> {

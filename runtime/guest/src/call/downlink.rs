@@ -1,11 +1,12 @@
 //! Runs the encoder.
 
+use super::{globals, ts013};
+use crate::call::function::describe;
 use crate::call::{Call, Outcome};
-use crate::dialect::{Function, describe};
 use crate::failure::Failure;
+use crate::guest::Function;
 use crate::js::{Primitive, Value};
 use crate::wire::{Dialect, FailureKind, Slot};
-use crate::{globals, ts013};
 
 /// Runs the encoder on the fields of the message.
 pub(crate) fn encode(call: &mut Call<'_>, function: Option<&Function>) -> Result<Outcome, Failure> {

@@ -1,19 +1,7 @@
-//! The globals `payload`, `fields` and `port`, which TTN v2 set before it ran a function.
+//! The globals `payload`, `fields` and `port` of TTN v2 while a source is evaluated.
 
-use crate::call::Call;
-use crate::dialect::Function;
-use crate::failure::Failure;
-use crate::guest::Guest;
+use crate::guest::{Guest, Untouched};
 use crate::js::{Atom, Realm, Thrown, Value};
-use crate::wire::Slot;
-
-/// Which of the globals a call sets: those that the source does not define itself.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Untouched {
-    payload: bool,
-    fields: bool,
-    port: bool,
-}
 
 /// The placeholder globals of one source while it is evaluated.
 pub(crate) struct Globals {
@@ -52,30 +40,4 @@ impl Globals {
         let names = &guest.names;
         [(names.payload, &self.payload), (names.fields, &self.fields), (names.port, &self.port)]
     }
-}
-
-impl Untouched {
-    /// Whether `function` reads its input from a global.
-    pub(crate) fn subject(self, function: &Function) -> bool {
-        match function.slot {
-            Slot::Decoder | Slot::Encoder => self.payload,
-            Slot::Converter | Slot::Validator => self.fields,
-        }
-    }
-}
-
-/// Sets the globals that `function` may read.
-pub(crate) fn set(call: &Call<'_>, function: &Function, subject: &Value) -> Result<(), Failure> {
-    let (realm, names) = (function.realm(), &call.guest.names);
-    if function.globals.subject(function) {
-        let name = match function.slot {
-            Slot::Decoder | Slot::Encoder => names.payload,
-            Slot::Converter | Slot::Validator => names.fields,
-        };
-        call.made(function, realm.global().set(name, subject.share(realm)))?;
-    }
-    if function.globals.port {
-        call.made(function, realm.global().set(names.port, call.port(realm)))?;
-    }
-    Ok(())
 }

@@ -1,8 +1,9 @@
 //! Calls TS013 functions: an input object in, a result with `data` or `bytes`, `warnings` and `errors` out.
 
 use crate::call::Call;
-use crate::dialect::{Function, describe};
+use crate::call::function::describe;
 use crate::failure::{Failure, cut};
+use crate::guest::Function;
 use crate::js::{Primitive, Value};
 use crate::wire::FailureKind;
 

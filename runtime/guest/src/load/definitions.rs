@@ -1,22 +1,9 @@
-//! The calling conventions: which function names a source may define, and how to call each.
+//! The calling conventions: which function names a source may define, and where they are found.
 
-use crate::failure::Failure;
-use crate::globals::Untouched;
-use crate::guest::Guest;
-use crate::js::{Primitive, Realm, ScriptText, Thrown, Unevaluated, Value};
-use crate::wire::{self, Dialect, FailureKind, Slot};
+use crate::guest::{Function, Untouched};
+use crate::js::{Realm, ScriptText, Thrown, Unevaluated, Value};
+use crate::wire::{self, Dialect};
 use std::ffi::CStr;
-
-/// A function that a source defines.
-pub(crate) struct Function {
-    pub(crate) slot: Slot,
-    pub(crate) dialect: Dialect,
-    code: Value,
-    /// `undefined`: the `this` of every call.
-    receiver: Value,
-    /// The TTN v2 globals to set before each call.
-    pub(crate) globals: Untouched,
-}
 
 /// Defines `NAMES`, all function names, and JavaScript expressions: `DEFINED`, for an array of those functions that a source
 /// defines or exports as a CommonJS module does, and `DEFINED_IN_MODULE`, for a function that finds them in the namespace
@@ -90,14 +77,7 @@ impl Definitions {
         }
         Ok(None)
     }
-}
 
-/// A constant that ends in a zero byte.
-fn expression(text: &'static str) -> &'static CStr {
-    CStr::from_bytes_with_nul(text.as_bytes()).unwrap_or(c"[]")
-}
-
-impl Function {
     /// The failure message for a source that defines none of these functions.
     pub(crate) fn expected(any_of: &[wire::Function], dialect: Option<Dialect>) -> String {
         let fits = |candidate: &Dialect, which| dialect.is_none_or(|dialect| fits(dialect, *candidate, which));
@@ -106,54 +86,15 @@ impl Function {
         let names = if names.is_empty() { "any function of that dialect".to_owned() } else { names.join(", ") };
         format!("defines no function that fits; expected one named {names}")
     }
+}
 
-    /// The realm that the function belongs to.
-    pub(crate) fn realm(&self) -> Realm {
-        self.code.realm()
-    }
-
-    pub(crate) fn call<const N: usize>(&self, guest: &Guest, arguments: [&Value; N]) -> Result<Value, Failure> {
-        arguments.iter().for_each(|argument| argument.leak());
-        guest.enter(self.slot);
-        let returned = self.code.call(&self.receiver, arguments).map_err(|thrown| self.threw(guest, &thrown))?;
-        if returned.is_promise() {
-            return Err(Failure::output(self.slot, "must return a value, not a promise"));
-        }
-        Ok(returned)
-    }
-
-    pub(crate) fn threw(&self, guest: &Guest, thrown: &Thrown) -> Failure {
-        Failure::thrown(guest, self.slot, FailureKind::Thrown, thrown)
-    }
-
-    /// Rejects anything but plain objects: arrays, functions, promises and primitives.
-    pub(crate) fn require_object(&self, value: &Value, what: &str) -> Result<(), Failure> {
-        match describe(value) {
-            "an object" => Ok(()),
-            found => Err(Failure::output(self.slot, format!("{what}, got {found}"))),
-        }
-    }
+/// A constant that ends in a zero byte.
+fn expression(text: &'static str) -> &'static CStr {
+    CStr::from_bytes_with_nul(text.as_bytes()).unwrap_or(c"[]")
 }
 
 /// Whether a function of dialect `candidate` may be used when `dialect` was requested. Converters and validators combine
 /// with any decoder.
 fn fits(dialect: Dialect, candidate: Dialect, which: wire::Function) -> bool {
     dialect == candidate || matches!(which, wire::Function::Converter | wire::Function::Validator)
-}
-
-/// The type of a value, for messages.
-pub(crate) fn describe(value: &Value) -> &'static str {
-    match value.primitive() {
-        Primitive::Undefined => "undefined",
-        Primitive::Null => "null",
-        Primitive::Bool(_) => "a boolean",
-        Primitive::Int(_) | Primitive::Float(_) => "a number",
-        Primitive::Text => "a string",
-        Primitive::Symbol => "a symbol",
-        Primitive::BigInt => "a BigInt",
-        Primitive::Object if value.is_array() => "an array",
-        Primitive::Object if value.is_function() => "a function",
-        Primitive::Object if value.is_promise() => "a promise",
-        Primitive::Object => "an object",
-    }
 }
