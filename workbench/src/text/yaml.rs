@@ -1,15 +1,18 @@
 //! Reads YAML as JSON values, with the place of each, within bounds.
 
+mod node;
+mod scalar;
+
 use std::{
     collections::{HashMap, HashSet},
     ops::Range,
     sync::Arc,
 };
 
-use saphyr_parser::{Event, Parser, ScalarStyle, Span};
-use serde_json::{Map, Number, Value};
+use saphyr_parser::{Event, Parser, Span};
 
-use super::place::Step;
+pub(crate) use self::node::Node;
+use self::node::{Content, Size};
 
 /// Maximum number of values in a file; what an alias stands for counts each time.
 const VALUES_MAX: usize = 200_000;
@@ -18,113 +21,6 @@ const VALUES_MAX: usize = 200_000;
 const BYTES_MAX: usize = 16 << 20;
 /// Maximum nesting depth.
 const DEPTH_MAX: usize = 64;
-
-/// A value and where it is written.
-#[derive(Clone, Debug)]
-pub(crate) struct Node {
-    /// The line of its beginning, from 1.
-    pub(crate) line: usize,
-    /// The column of its beginning, from 0, in characters.
-    pub(crate) column: usize,
-    /// Range in bytes, with its anchor and tag. That of an empty value is right after its colon.
-    pub(crate) range: Range<usize>,
-    /// Shared with the aliases of it.
-    content: Arc<Content>,
-    size: Size,
-}
-
-/// Size of a value with all in it, if every alias is written out.
-#[derive(Clone, Copy, Debug, Default)]
-struct Size {
-    values: usize,
-    bytes: usize,
-}
-
-#[derive(Clone, Debug)]
-enum Content {
-    /// A value, and how it is written.
-    Scalar(Value, String),
-    List(Vec<Node>),
-    Map(Vec<(String, Node)>),
-}
-
-impl Default for Content {
-    fn default() -> Self {
-        Self::Scalar(Value::Null, String::new())
-    }
-}
-
-impl Node {
-    /// The value, without places.
-    pub(crate) fn value(&self) -> Value {
-        match &*self.content {
-            Content::Scalar(value, _) => value.clone(),
-            Content::List(nodes) => Value::Array(nodes.iter().map(Self::value).collect()),
-            Content::Map(members) => {
-                Value::Object(members.iter().map(|(name, node)| (name.clone(), node.value())).collect::<Map<_, _>>())
-            }
-        }
-    }
-
-    /// A scalar as it is written, without quotes: `00 07` and `0102` are hexadecimal, whatever YAML makes of them.
-    pub(crate) fn text(&self) -> Option<&str> {
-        match &*self.content {
-            Content::Scalar(_, text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// A member of an object.
-    pub(crate) fn get(&self, name: &str) -> Option<&Self> {
-        match &*self.content {
-            Content::Map(members) => members.iter().find(|(other, _)| other == name).map(|(_, node)| node),
-            _ => None,
-        }
-    }
-
-    /// The member of an object that is written last.
-    pub(crate) fn last_member(&self) -> Option<&Self> {
-        match &*self.content {
-            Content::Map(members) => members.last().map(|(_, node)| node),
-            _ => None,
-        }
-    }
-
-    /// The names of an object's members.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        let members = if let Content::Map(members) = &*self.content { members.as_slice() } else { &[] };
-        members.iter().map(|(name, _)| name.as_str())
-    }
-
-    /// The elements of a list; none of anything else.
-    pub(crate) fn elements(&self) -> &[Self] {
-        match &*self.content {
-            Content::List(nodes) => nodes,
-            _ => &[],
-        }
-    }
-
-    pub(crate) fn is_object(&self) -> bool {
-        matches!(*self.content, Content::Map(_))
-    }
-
-    pub(crate) fn is_list(&self) -> bool {
-        matches!(*self.content, Content::List(_))
-    }
-
-    /// Returns true for an object or a list.
-    pub(crate) fn is_container(&self) -> bool {
-        !matches!(*self.content, Content::Scalar(..))
-    }
-
-    /// The node at `path`.
-    pub(crate) fn find(&self, path: &[Step]) -> Option<&Self> {
-        path.iter().try_fold(self, |node, step| match step {
-            Step::Index(index) => node.elements().get(*index),
-            Step::Name(name) => node.get(name),
-        })
-    }
-}
 
 /// The reason why a text is not read, and its line, from 1.
 #[derive(Debug, PartialEq, Eq)]
@@ -182,10 +78,10 @@ impl Loader<'_> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let is_text = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
-                let (value, size) = (scalar(&text, style, is_text), Size { values: 1, bytes: text.len() });
+                let (value, size) = (scalar::value(&text, style, is_text), Size { values: 1, bytes: text.len() });
                 let content = Arc::new(Content::Scalar(value, text.into_owned()));
                 let mut node = Node { content, size, ..self.node(span) };
-                node.range.end = node.range.start + written(&self.text[node.range.clone()], style).len();
+                node.range.end = node.range.start + scalar::written(&self.text[node.range.clone()], style).len();
                 self.count(size)?;
                 self.done(node, anchor)
             }
@@ -296,26 +192,6 @@ fn after_colon(text: &str, name_end: usize, range: Range<usize>) -> Range<usize>
     }
 }
 
-/// Returns the written text of a scalar: the parser's also has what is between it and the next token.
-fn written(text: &str, style: ScalarStyle) -> &str {
-    let quote = match style {
-        ScalarStyle::SingleQuoted => '\'',
-        ScalarStyle::DoubleQuoted => '"',
-        _ => return text.trim_end(),
-    };
-    let mut characters = text.char_indices().skip_while(|(_, character)| *character != quote).skip(1).peekable();
-    while let Some((at, character)) = characters.next() {
-        let is_doubled = quote == '\'' && characters.peek().is_some_and(|(_, next)| *next == quote);
-        match character {
-            '\\' if quote == '"' => _ = characters.next(),
-            _ if character == quote && is_doubled => _ = characters.next(),
-            _ if character == quote => return &text[..=at],
-            _ => {}
-        }
-    }
-    text.trim_end()
-}
-
 fn new_name(names: &mut HashSet<String>, node: &Node) -> Result<String, String> {
     let name = match &*node.content {
         Content::Scalar(_, text) => text.clone(),
@@ -328,40 +204,12 @@ fn new_name(names: &mut HashSet<String>, node: &Node) -> Result<String, String> 
     }
 }
 
-/// Returns the value of a scalar in the core schema of YAML 1.2. `NaN` and infinity become null, as in JSON.
-fn scalar(text: &str, style: ScalarStyle, is_text: bool) -> Value {
-    if is_text || style != ScalarStyle::Plain {
-        return Value::String(text.to_owned());
-    }
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" | ".nan" | ".NaN" | ".NAN" => Value::Null,
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf" | "-.INF" => Value::Null,
-        "true" | "True" | "TRUE" => Value::Bool(true),
-        "false" | "False" | "FALSE" => Value::Bool(false),
-        _ => number(text).unwrap_or_else(|| Value::String(text.to_owned())),
-    }
-}
-
-fn number(text: &str) -> Option<Value> {
-    let digits = |prefix, radix| text.strip_prefix(prefix).and_then(|digits| u64::from_str_radix(digits, radix).ok());
-    if let Some(number) = digits("0x", 16).or_else(|| digits("0o", 8)) {
-        return Some(number.into());
-    }
-    let is_plain = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
-    if !text.bytes().all(is_plain) || !text.bytes().any(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    match text.parse::<i64>() {
-        Ok(number) => Some(number.into()),
-        Err(_) => text.parse().ok().and_then(Number::from_f64).map(Value::Number),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::text::place::Step;
 
     #[test]
     fn reads_the_values_of_the_core_schema() {
