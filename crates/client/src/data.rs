@@ -1,8 +1,8 @@
 //! An application's messages as they arrive, and downlinks to its devices, for programs.
 
 mod actor;
-mod address;
 mod connect;
+mod connection;
 mod connection_event;
 mod downlink;
 mod downlinks;

@@ -2,7 +2,7 @@
 
 use std::{future::pending, sync::Arc, time::Duration};
 
-use rumqttc::{AsyncClient, Publish, QoS};
+use rumqttc::{Publish, QoS};
 use serde::Deserialize;
 use tokio::{
     sync::{broadcast, mpsc, oneshot},
@@ -12,6 +12,7 @@ use types::{AppId, Kinded};
 
 use super::{
     connect::{connection_error, is_permanent},
+    connection::Requests,
     connection_event::ConnectionEvent,
     downlinks::{Downlinks, PendingDownlink},
     link::{Acknowledgement, Link, LinkEvent},
@@ -55,8 +56,8 @@ pub(super) struct Actor {
     address: String,
     /// Its name at the broker.
     client_id: String,
-    /// The connection, while there is one.
-    client: Option<AsyncClient>,
+    /// Those of the connection, while there is one.
+    requests: Option<Requests>,
     events: broadcast::Sender<ConnectionEvent>,
     listeners: Vec<(Topics, Queue)>,
     subscriptions: Subscriptions,
@@ -69,7 +70,7 @@ impl Actor {
     pub(super) fn new(
         app_id: AppId,
         (address, client_id): (String, String),
-        client: AsyncClient,
+        requests: Requests,
         events: broadcast::Sender<ConnectionEvent>,
     ) -> Self {
         Self {
@@ -77,7 +78,7 @@ impl Actor {
             app_id,
             address,
             client_id,
-            client: Some(client),
+            requests: Some(requests),
             events,
             listeners: Vec::new(),
             downlinks: Downlinks::default(),
@@ -117,7 +118,7 @@ impl Actor {
                 self.update();
             }
             Command::Update => self.update(),
-            Command::Send(downlink) => self.downlinks.push(&self.address, self.client.as_ref(), downlink),
+            Command::Send(downlink) => self.downlinks.push(&self.address, self.requests.as_ref(), downlink),
             Command::Close { done, .. } => self.closing = Some(done),
         }
     }
@@ -125,9 +126,9 @@ impl Actor {
     /// Takes an event of the connection; an error is final.
     fn handle(&mut self, event: LinkEvent) -> Result<()> {
         match event {
-            LinkEvent::Connected(client) => self.connected(client),
+            LinkEvent::Connected(requests) => self.connected(requests),
             LinkEvent::Lost(error) => {
-                let event = match self.client.take() {
+                let event = match self.requests.take() {
                     Some(_) => ConnectionEvent::Disconnect,
                     None => ConnectionEvent::Close,
                 };
@@ -146,10 +147,10 @@ impl Actor {
         Ok(())
     }
 
-    fn connected(&mut self, client: AsyncClient) {
+    fn connected(&mut self, requests: Requests) {
         self.subscriptions.reset();
-        self.downlinks.publish_again(&client);
-        self.client = Some(client);
+        self.downlinks.publish_again(&requests);
+        self.requests = Some(requests);
         self.update();
         self.tell(ConnectionEvent::Connect);
     }
@@ -157,16 +158,17 @@ impl Actor {
     /// Forgets the listeners that have gone, and their subscriptions.
     fn update(&mut self) {
         self.listeners.retain(|(_, queue)| !queue.is_closed());
-        if let Some(client) = &self.client {
+        if let Some(requests) = &self.requests {
             let wanted: Vec<_> = self.listeners.iter().flat_map(|(topics, _)| topics.filters()).cloned().collect();
-            self.subscriptions.update(&wanted, client);
+            self.subscriptions.update(&wanted, requests);
         }
     }
 
     fn deliver(&mut self, message: &Publish) {
-        let Some(client) = &self.client else { return };
+        let Some(requests) = &self.requests else { return };
         // Dropped, and thereby sent, at the latest when this returns, unless a listener has it.
-        let acknowledgement = (message.qos != QoS::AtMostOnce).then(|| Acknowledgement::new(client.clone(), message));
+        let is_acknowledged = message.qos != QoS::AtMostOnce;
+        let acknowledgement = is_acknowledged.then(|| Acknowledgement::new(requests.clone(), message.pkid));
         let topic = message.topic.strip_prefix(self.app_id.as_str()).and_then(|topic| topic.strip_prefix('/'));
         let Some(topic) = topic else { return };
         if topic == DROPPED {
@@ -205,7 +207,7 @@ impl Actor {
 
     async fn disconnect(self, mut link: Link) {
         // Without room for the last packet, the connection just ends.
-        if self.client.is_some_and(|client| client.try_disconnect().is_ok()) {
+        if self.requests.is_some_and(|requests| requests.disconnect().is_ok()) {
             let ended = async { while link.next().await.is_some() {} };
             if timeout(DISCONNECT_WAIT, ended).await.is_err() {
                 tracing::debug!(address = self.address, "the connection ended without its last packet");

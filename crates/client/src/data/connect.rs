@@ -1,23 +1,31 @@
-//! Connection to the broker: options, delays between attempts, and errors.
+//! Where a connection goes, as whom, with which pauses between attempts, and why none is made.
+
+mod address;
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
+    io,
+    sync::Arc,
     time::Duration,
 };
 
 use backon::ExponentialBuilder;
-use rumqttc::{ConnectReturnCode, ConnectionError, MqttOptions};
+use rumqttc::{Connect, ConnectReturnCode, ConnectionError, Login};
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+};
+use tokio_rustls::TlsConnector;
 use types::{AppId, Credential, Kind};
 
-use super::address;
 use crate::{Error, Result, Trust};
-
-/// Maximum size of a packet that is sent or received, in bytes.
-const MQTT_PACKET_BYTES_MAX: usize = 1024 * 1024;
 
 pub(super) const SERVICE: &str = "MQTT broker";
 
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// The time between pings, in seconds.
+pub(super) const KEEP_ALIVE_S: u16 = 30;
 
 /// The shortest and longest delays before jitter, which adds up to as much again.
 const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
@@ -29,26 +37,58 @@ pub(super) fn client_id() -> String {
     format!("airlock{:016x}", RandomState::new().build_hasher().finish())
 }
 
-/// The options of a connection that has no session.
-pub(super) fn options(
-    address: &str,
-    trust: &Trust,
-    (app_id, credential): (&AppId, &Credential),
-    client_id: &str,
-) -> Result<MqttOptions> {
-    let (host, port) = address::read(address, trust)?;
-    let password = match credential {
-        Credential::Token(token) => token.expose(),
-        Credential::Key(key) => key.expose(),
-    };
-    let mut options = MqttOptions::new(client_id, host, port);
-    options
-        .set_keep_alive(KEEP_ALIVE)
-        .set_clean_session(true)
-        .set_credentials(app_id.as_str(), password)
-        .set_max_packet_size(MQTT_PACKET_BYTES_MAX, MQTT_PACKET_BYTES_MAX)
-        .set_transport(address::transport(trust)?);
-    Ok(options)
+/// A connection to a broker, with or without TLS.
+pub(super) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Socket for T {}
+
+/// A broker, and who connects to it.
+pub(super) struct Endpoint {
+    host: String,
+    port: u16,
+    /// None for plain text.
+    tls: Option<Arc<ClientConfig>>,
+    client_id: String,
+    app_id: AppId,
+    credential: Credential,
+}
+
+impl Endpoint {
+    pub(super) fn new(
+        address: &str,
+        trust: &Trust,
+        (app_id, credential): (&AppId, &Credential),
+        client_id: &str,
+    ) -> Result<Self> {
+        let (host, port) = address::read(address, trust)?;
+        let tls = match trust {
+            Trust::Plaintext => None,
+            trust => Some(Arc::new(trust.tls()?)),
+        };
+        let (host, client_id) = (host.to_owned(), client_id.to_owned());
+        Ok(Self { host, port, tls, client_id, app_id: app_id.clone(), credential: credential.clone() })
+    }
+
+    pub(super) async fn connect(&self) -> io::Result<Box<dyn Socket>> {
+        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        tcp.set_nodelay(true)?;
+        let Some(config) = &self.tls else { return Ok(Box::new(tcp)) };
+        let name = ServerName::try_from(self.host.clone()).map_err(io::Error::other)?;
+        Ok(Box::new(TlsConnector::from(config.clone()).connect(name, tcp).await?))
+    }
+
+    /// The first packet, for a connection that has no session.
+    pub(super) fn first_packet(&self) -> Connect {
+        let password = match &self.credential {
+            Credential::Token(token) => token.expose(),
+            Credential::Key(key) => key.expose(),
+        };
+        let mut connect = Connect::new(self.client_id.as_str());
+        connect.keep_alive = KEEP_ALIVE_S;
+        connect.clean_session = true;
+        connect.login = Some(Login::new(self.app_id.as_str(), password));
+        connect
+    }
 }
 
 /// The pauses between attempts to connect.

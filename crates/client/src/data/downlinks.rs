@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 
-use rumqttc::{AsyncClient, QoS};
 use tokio::sync::oneshot;
 
-use super::connect::SERVICE;
+use super::{connect::SERVICE, connection::Requests};
 use crate::{Error, Result};
 
 /// Maximum number of downlinks that wait for the broker.
@@ -33,24 +32,24 @@ impl Downlinks {
     }
 
     /// Sends a downlink on the connection, or else on the next one.
-    pub(super) fn push(&mut self, address: &str, client: Option<&AsyncClient>, downlink: PendingDownlink) {
+    pub(super) fn push(&mut self, address: &str, requests: Option<&Requests>, downlink: PendingDownlink) {
         if self.waiting.len() >= DOWNLINKS_MAX {
             let (address, messages_max) = (address.to_owned(), DOWNLINKS_MAX);
             // A caller who has stopped waiting needs no answer.
             _ = downlink.done.send(Err(Error::QueueFull { service: SERVICE, address, messages_max }));
             return;
         }
-        if let Some(client) = client {
-            downlink.publish(client);
+        if let Some(requests) = requests {
+            downlink.publish(requests);
         }
         self.waiting.push_back(downlink);
     }
 
     /// Sends all of them on a new connection.
-    pub(super) fn publish_again(&mut self, client: &AsyncClient) {
+    pub(super) fn publish_again(&mut self, requests: &Requests) {
         for downlink in &mut self.waiting {
             downlink.packet = None;
-            downlink.publish(client);
+            downlink.publish(requests);
         }
     }
 
@@ -74,9 +73,9 @@ impl PendingDownlink {
         Self { topic, payload, packet: None, done }
     }
 
-    fn publish(&self, client: &AsyncClient) {
+    fn publish(&self, requests: &Requests) {
         // There is room for all of them; a connection that has ended is replaced, and they are sent again.
-        if client.try_publish(&self.topic, QoS::AtLeastOnce, false, self.payload.clone()).is_err() {
+        if requests.publish(&self.topic, self.payload.clone()).is_err() {
             tracing::debug!(topic = self.topic, "the connection ended before a downlink");
         }
     }

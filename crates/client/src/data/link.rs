@@ -1,17 +1,16 @@
 //! Connections to the broker, one after the other.
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use rumqttc::{
-    AsyncClient, ConnectionError, Event, EventLoop, MqttOptions, Outgoing, Packet, Publish, SubscribeReasonCode,
-};
+use rumqttc::{ConnectionError, Event, Outgoing, Packet, Publish, SubscribeReasonCode};
 use tokio::{sync::mpsc, time::sleep};
 use types::{AppId, Credential};
 
-use super::connect::{RETRY_DELAY_MAX, SERVICE, connection_error, is_permanent, options, retries};
+use super::{
+    connect::{Endpoint, RETRY_DELAY_MAX, SERVICE, connection_error, is_permanent, retries},
+    connection::{Connection, Requests},
+};
 use crate::{Error, Result, Trust};
 
-/// Maximum number of requests that wait for the connection: more than messages, downlinks and filters together.
-const REQUESTS_MAX: usize = 8192;
 /// Maximum number of events that wait for the client's task.
 const EVENTS_MAX: usize = 64;
 
@@ -19,7 +18,7 @@ const EVENTS_MAX: usize = 64;
 #[derive(Debug)]
 pub(super) enum LinkEvent {
     /// There is a new connection.
-    Connected(AsyncClient),
+    Connected(Requests),
     /// It was lost, or could not be made.
     Lost(ConnectionError),
     /// Another attempt begins.
@@ -46,23 +45,22 @@ pub(super) struct Link {
 /// Acknowledges a message when it is dropped. On a connection that has ended, it does nothing.
 #[derive(Debug)]
 pub(super) struct Acknowledgement {
-    client: AsyncClient,
-    message: Publish,
+    requests: Requests,
+    packet: u16,
 }
 
 impl Link {
     pub(super) fn start(address: &str, trust: &Trust, login: (&AppId, &Credential), client_id: &str) -> Result<Self> {
-        let mut options = options(address, trust, login, client_id)?;
-        options.set_manual_acks(true);
+        let endpoint = Endpoint::new(address, trust, login, client_id)?;
         let (sender, events) = mpsc::channel(EVENTS_MAX);
-        tokio::spawn(run(options, retries(), sender));
+        tokio::spawn(run(endpoint, retries(), sender));
         Ok(Self { events, address: address.to_owned() })
     }
 
     /// Waits for the first connection.
-    pub(super) async fn connected(&mut self) -> Result<AsyncClient> {
+    pub(super) async fn connected(&mut self) -> Result<Requests> {
         match self.next().await {
-            Some(LinkEvent::Connected(client)) => Ok(client),
+            Some(LinkEvent::Connected(requests)) => Ok(requests),
             Some(LinkEvent::Lost(error)) => Err(connection_error(&self.address, error)),
             _ => Err(Error::Ended { service: SERVICE, address: self.address.clone() }),
         }
@@ -75,35 +73,36 @@ impl Link {
 }
 
 impl Acknowledgement {
-    pub(super) fn new(client: AsyncClient, message: &Publish) -> Self {
-        // The library needs the packet's number only.
-        let mut acknowledged = Publish::new("", message.qos, Vec::new());
-        acknowledged.pkid = message.pkid;
-        Self { client, message: acknowledged }
+    pub(super) fn new(requests: Requests, packet: u16) -> Self {
+        Self { requests, packet }
     }
 }
 
 impl Drop for Acknowledgement {
     fn drop(&mut self) {
-        if self.client.try_ack(&self.message).is_err() {
-            tracing::debug!(packet = self.message.pkid, "the connection ended before an acknowledgement");
+        if self.requests.acknowledge(self.packet).is_err() {
+            tracing::debug!(packet = self.packet, "the connection ended before an acknowledgement");
         }
     }
 }
 
 /// Connects until it is refused or nobody listens any more.
-async fn run(options: MqttOptions, retries: ExponentialBuilder, events: mpsc::Sender<LinkEvent>) {
+async fn run(endpoint: Endpoint, retries: ExponentialBuilder, events: mpsc::Sender<LinkEvent>) {
     let mut backoff = retries.build();
     loop {
-        // A new client for each connection, so that no request of an earlier one is repeated.
-        let (client, mut connection) = AsyncClient::new(options.clone(), REQUESTS_MAX);
-        let mut network = connection.network_options();
-        network.set_tcp_nodelay(true);
-        connection.set_network_options(network);
-        let Some((was_connected, lost)) = serve(&client, &mut connection, &events).await else { return };
-        if was_connected {
-            backoff = retries.build();
-        }
+        // With requests of its own, so that none of an earlier connection is repeated.
+        let opened = tokio::select! {
+            opened = Connection::open(&endpoint) => opened,
+            () = events.closed() => return,
+        };
+        let lost = match opened {
+            Ok((requests, connection)) => {
+                backoff = retries.build();
+                let Some(lost) = serve(requests, connection, &events).await else { return };
+                lost
+            }
+            Err(error) => error,
+        };
         let is_last = is_permanent(&lost);
         if events.send(LinkEvent::Lost(lost)).await.is_err() || is_last {
             return;
@@ -120,31 +119,29 @@ async fn run(options: MqttOptions, retries: ExponentialBuilder, events: mpsc::Se
 
 /// Serves one connection; returns why it was lost, or `None` if it is not wanted any more.
 async fn serve(
-    client: &AsyncClient,
-    connection: &mut EventLoop,
+    requests: Requests,
+    mut connection: Connection,
     events: &mpsc::Sender<LinkEvent>,
-) -> Option<(bool, ConnectionError)> {
-    let mut was_connected = false;
+) -> Option<ConnectionError> {
+    events.send(LinkEvent::Connected(requests.clone())).await.ok()?;
     loop {
-        let polled = tokio::select! {
-            polled = connection.poll() => polled,
+        let next = tokio::select! {
+            next = connection.next() => next,
             () = events.closed() => return None,
         };
-        let event = match polled {
+        let event = match next {
             Ok(Event::Outgoing(Outgoing::Disconnect)) => return None,
-            Ok(event) => link_event(event, client),
-            Err(error) => return Some((was_connected, error)),
+            Ok(event) => link_event(event),
+            Err(error) => return Some(error),
         };
-        was_connected |= matches!(event, Some(LinkEvent::Connected(_)));
         if let Some(event) = event {
             events.send(event).await.ok()?;
         }
     }
 }
 
-fn link_event(event: Event, client: &AsyncClient) -> Option<LinkEvent> {
+fn link_event(event: Event) -> Option<LinkEvent> {
     Some(match event {
-        Event::Incoming(Packet::ConnAck(_)) => LinkEvent::Connected(client.clone()),
         Event::Incoming(Packet::SubAck(response)) => {
             let granted = !response.return_codes.contains(&SubscribeReasonCode::Failure);
             LinkEvent::Subscribed { packet: response.pkid, granted }

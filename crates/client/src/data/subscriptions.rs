@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use rumqttc::{AsyncClient, QoS};
 use tokio::sync::oneshot;
 use types::{AppId, Kind};
 
-use super::topics::covers;
+use super::{connection::Requests, topics::covers};
 use crate::{Error, Result};
 
 /// The subscriptions of a connection. No two of them overlap, because brokers may deliver a message once for each.
@@ -47,19 +46,19 @@ impl Subscriptions {
     }
 
     /// Subscribes to the wanted filters, and unsubscribes from all others.
-    pub(super) fn update(&mut self, wanted: &[String], client: &AsyncClient) {
+    pub(super) fn update(&mut self, wanted: &[String], requests: &Requests) {
         let wanted = widest(wanted);
         let added: Vec<_> = wanted.iter().filter(|filter| !self.held.contains_key(**filter)).collect();
         // In this order, so that no message is missed in between.
         for filter in added {
-            if client.try_subscribe(format!("{}/{filter}", self.app_id), QoS::AtLeastOnce).is_ok() {
+            if requests.subscribe(format!("{}/{filter}", self.app_id)).is_ok() {
                 self.held.insert((*filter).to_owned(), false);
                 self.requested.push_back((*filter).to_owned());
             }
         }
         let app_id = &self.app_id;
         self.held.retain(|filter, _| {
-            wanted.contains(&filter.as_str()) || client.try_unsubscribe(format!("{app_id}/{filter}")).is_err()
+            wanted.contains(&filter.as_str()) || requests.unsubscribe(format!("{app_id}/{filter}")).is_err()
         });
         self.settle();
     }

@@ -1,7 +1,5 @@
 //! Addresses of MQTT brokers, in the form that components announce: `(mqtt(s)://)host(:port)`.
 
-use rumqttc::Transport;
-
 use crate::{Error, Result, Trust};
 
 /// The ports of addresses that name none.
@@ -26,14 +24,6 @@ pub(super) fn read<'a>(address: &'a str, trust: &Trust) -> Result<(&'a str, u16)
         None => (rest, if *trust == Trust::Plaintext { MQTT_PORT } else { MQTTS_PORT }),
     };
     if host.is_empty() || host.contains(['/', '@', ':', ' ']) { Err(invalid()) } else { Ok((host, port)) }
-}
-
-/// Returns TCP, or TLS with the certificates that `trust` accepts.
-pub(super) fn transport(trust: &Trust) -> Result<Transport> {
-    Ok(match trust {
-        Trust::Plaintext => Transport::tcp(),
-        trust => Transport::tls_with_config(trust.tls()?.into()),
-    })
 }
 
 #[cfg(test)]
