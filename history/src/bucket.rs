@@ -58,9 +58,9 @@ pub(crate) struct Bucket {
 }
 
 /// The right to change what this directory has in the bucket.
-pub(crate) struct Turn<'a> {
+pub(crate) struct BucketLock<'a> {
     // Given up before this process may try it again.
-    _lock: File,
+    _file: File,
     _own: MutexGuard<'a, ()>,
 }
 
@@ -97,21 +97,21 @@ impl Bucket {
         self.closed.send_replace(true);
     }
 
-    /// None while another process that shares the directory has it.
-    pub(crate) fn turn(&self) -> Result<Option<Turn<'_>>, Error> {
+    /// None while another process that shares the directory has the lock.
+    pub(crate) fn lock(&self) -> Result<Option<BucketLock<'_>>, Error> {
         let own = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let path = self.dir().join(LOCK);
         let lock = File::options().write(true).create(true).truncate(false).open(&path);
         let lock = lock.map_err(Error::file("open", &path))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Some(Turn { _lock: lock, _own: own })),
+            Ok(()) => Ok(Some(BucketLock { _file: lock, _own: own })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(Error::file("lock", &path)(error)),
         }
     }
 
     /// Reads the list of files that this directory has put into the bucket so far.
-    pub(crate) fn ledger(&self, _turn: &Turn<'_>) -> Result<Ledger, Error> {
+    pub(crate) fn ledger(&self, _lock: &BucketLock<'_>) -> Result<Ledger, Error> {
         Ledger::read(&self.dir())
     }
 

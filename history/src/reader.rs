@@ -3,8 +3,8 @@
 mod chart;
 pub(crate) mod export;
 mod objects;
+mod scan_permits;
 mod sources;
-mod turns;
 
 use std::{
     collections::HashSet,
@@ -27,7 +27,7 @@ use crate::{
     Error, LIMIT_MAX, OwnerOf, Page, Query, Skipped,
     bucket::Bucket,
     query::{Best, BestRecords, Filter, Shared},
-    reader::turns::Turns,
+    reader::scan_permits::ScanPermits,
     sealed::{file::SealedFile, search as search_file},
     tail::{disk::Disk, search as search_tail},
 };
@@ -45,7 +45,7 @@ const REPORTED_MAX: usize = 1000;
 pub(crate) struct Reader {
     disk: Arc<Disk>,
     bucket: Option<Arc<Bucket>>,
-    turns: Turns,
+    permits: ScanPermits,
     /// Files that the log has named.
     reported: Mutex<HashSet<std::path::PathBuf>>,
 }
@@ -62,7 +62,7 @@ impl Drop for Stop {
 
 impl Reader {
     pub(crate) fn new(disk: Arc<Disk>, bucket: Option<Arc<Bucket>>, (scans_max, owner_of): (usize, OwnerOf)) -> Self {
-        Self { disk, bucket, turns: Turns::new(scans_max, owner_of), reported: Mutex::default() }
+        Self { disk, bucket, permits: ScanPermits::new(scans_max, owner_of), reported: Mutex::default() }
     }
 
     /// One page, when it is the application's turn.
@@ -94,7 +94,7 @@ impl Reader {
         app_id: &AppId,
         attempt: impl Fn(&Self, &AtomicBool) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let _turn = self.turns.take(app_id).await?;
+        let _permit = self.permits.take(app_id).await?;
         let stop = Stop::default();
         let (reader, app_id, is_stopped) = (Arc::clone(self), app_id.clone(), Arc::clone(&stop.0));
         let read = tokio::task::spawn_blocking(move || reader.read(&app_id, || attempt(&reader, &is_stopped)));

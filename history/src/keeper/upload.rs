@@ -63,11 +63,11 @@ impl Keeper {
     /// Brings the bucket up to date with the files here. Returns false if that is to be done again soon: another process
     /// of the directory is about it, or files were merged meanwhile.
     pub(crate) fn upload(&self, bucket: &Bucket) -> Result<bool, Error> {
-        let Some(turn) = bucket.turn()? else { return Ok(false) };
+        let Some(lock) = bucket.lock()? else { return Ok(false) };
         let listing = bucket.list()?;
         self.share_removals(bucket, &listing)?;
         let mut own = self.own_files()?;
-        let mut ledger = bucket.ledger(&turn)?;
+        let mut ledger = bucket.ledger(&lock)?;
         // Before anything is there, so that a process that is killed leaves nothing that is not deleted later.
         ledger.set(ledger.files.iter().chain(own.files.keys()).cloned().collect())?;
         own.put_missing(bucket, &listing.files_of(&bucket.handler))?;
