@@ -3,7 +3,7 @@
 
 mod check;
 mod connect;
-mod turns;
+mod permits;
 
 use std::{
     collections::BTreeSet,
@@ -22,7 +22,7 @@ use tempfile::{TempDir, tempdir_in};
 use tokio_util::sync::CancellationToken;
 use types::{AppId, UserId};
 
-use self::turns::{NoTurn, Turns};
+use self::permits::{TrialPermits, Unpermitted};
 use super::entry::without_secrets;
 use crate::serve::context::Context;
 
@@ -42,7 +42,7 @@ pub(in crate::serve) struct Trials {
     applications: Applications,
     /// Those that get devices from a network of the settings.
     bridged: BTreeSet<AppId>,
-    turns: Turns,
+    permits: TrialPermits,
     /// Cancelled when the handler stops.
     stopping: CancellationToken,
     audit: AuditLog,
@@ -64,7 +64,14 @@ impl Trials {
         }
         let (clock, random) = (context.clock.clone(), context.random.clone());
         let environment = Environment { pool, clock, random, state_dir: dir };
-        Self { environment, applications, bridged, turns: Turns::new(), stopping, audit: context.audit.clone() }
+        Self {
+            environment,
+            applications,
+            bridged,
+            permits: TrialPermits::new(),
+            stopping,
+            audit: context.audit.clone(),
+        }
     }
 
     /// Checks what was entered, connects to the network, and waits for an uplink. Others keep getting its messages. All
@@ -72,18 +79,18 @@ impl Trials {
     pub(in crate::serve) async fn run(&self, user_id: &UserId, app_id: &AppId, network: NewNetwork) -> NetworkTrial {
         let here = check::application_here(app_id, &self.applications, &self.bridged).await;
         let mut trial = NetworkTrial { checks: vec![here], uplink: None };
-        let ended = match self.turns.take(user_id).await {
-            Ok(turn) => {
+        let ended = match self.permits.take(user_id).await {
+            Ok(permit) => {
                 self.note(user_id, &network);
                 tokio::select! {
                     () = self.try_run(network, &mut trial) => None,
-                    () = turn.replaced.cancelled() => Some(REPLACED),
+                    () = permit.replaced.cancelled() => Some(REPLACED),
                     () = self.stopping.cancelled() => Some("the server is stopping: try again when it runs"),
                 }
             }
-            Err(NoTurn::Replaced) => Some(REPLACED),
-            Err(NoTurn::OfOther) => Some("another operator is trying a network: try again in a minute"),
-            Err(NoTurn::NotEnded) => Some("your trial before has not ended yet: try again in a minute"),
+            Err(Unpermitted::Replaced) => Some(REPLACED),
+            Err(Unpermitted::OfOther) => Some("another operator is trying a network: try again in a minute"),
+            Err(Unpermitted::NotEnded) => Some("your trial before has not ended yet: try again in a minute"),
         };
         trial.checks.extend(ended.map(|reason| TrialCheck::failed(check::SERVER, reason)));
         trial.checks.iter_mut().for_each(|check| shorten(&mut check.result));
