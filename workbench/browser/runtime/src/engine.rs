@@ -126,7 +126,7 @@ impl Sandbox {
         if let Err(failure) = input::check(call, first, functions.limits()) {
             return CallOutcome::new(Err(failure));
         }
-        let request = Request::Call { functions: functions.0.page.functions, call: Message::of(call) };
+        let request = Request::Call { functions: functions.0.page.functions, call: PageCall::of(call) };
         let mut outcome = match page::ask(&request) {
             Some(Reply::Called(called)) => called.read(first),
             _ => CallOutcome::new(Err(Failure::malformed_reply(first))),
@@ -143,7 +143,7 @@ impl Sandbox {
 #[serde(rename_all = "camelCase")]
 enum Request<'a> {
     Load { sources: Texts<'a>, limits: &'a Limits },
-    Call { functions: u32, call: Message<'a> },
+    Call { functions: u32, call: PageCall<'a> },
     Forget { functions: u32 },
 }
 
@@ -175,7 +175,7 @@ impl<'a> Texts<'a> {
 /// A call as the page has it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Message<'a> {
+struct PageCall<'a> {
     entry_point: &'static str,
     single_function: Option<&'static str>,
     port: u8,
@@ -185,7 +185,7 @@ struct Message<'a> {
     extra: &'a str,
 }
 
-impl<'a> Message<'a> {
+impl<'a> PageCall<'a> {
     fn of(call: &'a Call) -> Self {
         Self {
             entry_point: match call.entry_point {
