@@ -117,6 +117,9 @@ impl Message {
     }
 }
 
+/// The receivers that took each of several messages, in order.
+pub type Receipts<'a> = BoxFuture<'a, Result<Vec<Receipt>, Error>>;
+
 /// Publishes messages.
 pub trait Output: Send + Sync {
     /// Publishes a message without waiting.
@@ -132,11 +135,7 @@ pub trait Output: Send + Sync {
 
     /// Publishes messages of one application again, in order, to those of the receivers that have room for them
     /// behind live messages. Returns the receivers that took each message, once it is stored there; by default none.
-    fn publish_again<'a>(
-        &'a self,
-        messages: &'a [Message],
-        _to: &'a Receivers,
-    ) -> BoxFuture<'a, Result<Vec<Receipt>, Error>> {
+    fn publish_again<'a>(&'a self, messages: &'a [Message], _to: &'a Receivers) -> Receipts<'a> {
         Box::pin(ready(Ok(vec![Receipt::default(); messages.len()])))
     }
 }
@@ -160,11 +159,7 @@ impl Output for AllOutputs {
         })
     }
 
-    fn publish_again<'a>(
-        &'a self,
-        messages: &'a [Message],
-        to: &'a Receivers,
-    ) -> BoxFuture<'a, Result<Vec<Receipt>, Error>> {
+    fn publish_again<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> Receipts<'a> {
         Box::pin(async move {
             let mut all = vec![Receipt::default(); messages.len()];
             for output in &self.0 {

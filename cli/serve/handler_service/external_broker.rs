@@ -10,7 +10,9 @@ use bridge::broker::{
 use futures::future::BoxFuture;
 use handler::{
     Error,
-    output::{Event, Message, Output, PublishReceipt, Receipt, Receivers, Refused, Room, mqtt::publications_below},
+    output::{
+        Event, Message, Output, PublishReceipt, Receipt, Receipts, Receivers, Refused, Room, mqtt::publications_below,
+    },
 };
 use mqtt::{DownlinkRefusal, DownlinkSink, Offer, Publication, PublishedDownlink};
 use server::telemetry::Health;
@@ -114,11 +116,7 @@ impl Output for BrokerOutput {
         Box::pin(ready(Ok(room)))
     }
 
-    fn publish_again<'a>(
-        &'a self,
-        messages: &'a [Message],
-        to: &'a Receivers,
-    ) -> BoxFuture<'a, Result<Vec<Receipt>, Error>> {
+    fn publish_again<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> Receipts<'a> {
         Box::pin(async move {
             let Some(prefix) = to.mqtt_prefix() else { return Ok(vec![Receipt::default(); messages.len()]) };
             let kept: Vec<_> =

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     Error,
-    output::{Event, Message, Output, OutputSettings, PublishReceipt, Receipt, Receivers, Refused, Room},
+    output::{Event, Message, Output, OutputSettings, PublishReceipt, Receipt, Receipts, Receivers, Refused, Room},
     status::metrics,
 };
 
@@ -67,11 +67,7 @@ impl Output for MqttOutput {
         Box::pin(ready(Ok(Room { receivers: sessions, messages: (messages / most).max(1), bytes, full })))
     }
 
-    fn publish_again<'a>(
-        &'a self,
-        messages: &'a [Message],
-        to: &'a Receivers,
-    ) -> BoxFuture<'a, Result<Vec<Receipt>, Error>> {
+    fn publish_again<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> Receipts<'a> {
         Box::pin(async move {
             let Some(prefix) = to.mqtt_prefix() else { return Ok(vec![Receipt::default(); messages.len()]) };
             let sent: Vec<_> = messages.iter().map(|message| self.send(message, prefix)).collect();

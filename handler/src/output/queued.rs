@@ -9,7 +9,7 @@ use types::{AppId, Clock};
 
 use crate::{
     Error,
-    output::{Message, Output, PublishReceipt, Receipt, Receivers, Refused, Room},
+    output::{Message, Output, PublishReceipt, Receipt, Receipts, Receivers, Refused, Room},
     status::metrics,
 };
 
@@ -53,11 +53,7 @@ impl Output for QueuedOutput {
         })
     }
 
-    fn publish_again<'a>(
-        &'a self,
-        messages: &'a [Message],
-        to: &'a Receivers,
-    ) -> BoxFuture<'a, Result<Vec<Receipt>, Error>> {
+    fn publish_again<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> Receipts<'a> {
         Box::pin(async move {
             let nobody = || vec![Receipt::default(); messages.len()];
             let Some((app_id, to)) = self.receivers(messages, to) else { return Ok(nobody()) };

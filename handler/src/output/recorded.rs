@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use history::{History, Kind, Loss, NewRecord, RecordId};
 use types::Clock;
 
-use super::{Message, Output, PublishReceipt, Receipt, Receivers, Room};
+use super::{Message, Output, PublishReceipt, Receipts, Receivers, Room};
 use crate::Error;
 
 /// An output whose messages are recorded, too.
@@ -35,11 +35,7 @@ impl Output for RecordedOutput {
     }
 
     /// They are recorded already.
-    fn publish_again<'a>(
-        &'a self,
-        messages: &'a [Message],
-        to: &'a Receivers,
-    ) -> BoxFuture<'a, Result<Vec<Receipt>, Error>> {
+    fn publish_again<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> Receipts<'a> {
         self.output.publish_again(messages, to)
     }
 }
