@@ -100,6 +100,24 @@ impl FromStr for GrantType {
 }
 
 impl Client {
+    /// An approved client of the operator's, which may use every grant, but has neither secret nor scope.
+    pub(crate) fn approved(id: ClientId) -> Self {
+        Self {
+            id,
+            secret: None,
+            first_party: false,
+            scope: Vec::new(),
+            redirect_uris: Vec::new(),
+            legacy: false,
+            owner: None,
+            sealed: None,
+            description: String::new(),
+            revision: 0,
+            grants: GrantType::all(),
+            status: ClientStatus::Approved,
+        }
+    }
+
     /// Returns true if it has no secret, so that anybody can use its id.
     pub(crate) fn is_public(&self) -> bool {
         self.secret.is_none()
@@ -141,20 +159,8 @@ impl Account {
     pub(crate) async fn create_first_clients(&self) -> Result<()> {
         for (id, settings) in &self.settings.clients {
             let ClientSettings { secret, first_party, scope, redirect_uris, legacy } = settings.clone();
-            let client = Client {
-                id: id.clone(),
-                secret: secret.map(|secret| self.keys.hash(&aad(id), secret.expose().as_bytes())),
-                first_party,
-                scope,
-                redirect_uris,
-                legacy,
-                owner: None,
-                sealed: None,
-                description: String::new(),
-                revision: 0,
-                grants: GrantType::all(),
-                status: ClientStatus::Approved,
-            };
+            let secret = secret.map(|secret| self.keys.hash(&aad(id), secret.expose().as_bytes()));
+            let client = Client { secret, first_party, scope, redirect_uris, legacy, ..Client::approved(id.clone()) };
             self.add_to_index(IdIndex::Clients, id.as_str()).await?;
             if self.documents.create(&client_key(id)?, &client).await? {
                 self.audit.note("OAuth client created", &"settings", id);
@@ -166,18 +172,11 @@ impl Account {
     /// Creates the public client of the console, unless it exists.
     pub(crate) async fn create_console_client(&self, id: &ClientId, callback: &str) -> Result<()> {
         let client = Client {
-            id: id.clone(),
-            secret: None,
-            first_party: false,
             scope: vec![Scope::Profile, Scope::Apps],
             redirect_uris: vec![callback.to_owned()],
-            legacy: false,
-            owner: None,
-            sealed: None,
             description: "The console".to_owned(),
-            revision: 0,
             grants: vec![GrantType::AuthorizationCode],
-            status: ClientStatus::Approved,
+            ..Client::approved(id.clone())
         };
         self.add_to_index(IdIndex::Clients, id.as_str()).await?;
         if self.documents.create(&client_key(id)?, &client).await? {

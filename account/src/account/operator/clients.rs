@@ -49,18 +49,14 @@ impl Account {
         let secret = (!public).then(|| Secret::new(URL_SAFE_NO_PAD.encode(self.random.array::<32>())));
         let grants = GrantType::all().into_iter().filter(|grant| first_party || *grant != GrantType::Password);
         let client = Client {
-            id: id.clone(),
             secret: secret.as_ref().map(|secret| self.keys.hash(&aad(&id), secret.expose().as_bytes())),
             first_party,
             scope,
             redirect_uris,
             legacy,
-            owner: None,
-            sealed: None,
             description,
-            revision: 0,
             grants: grants.collect(),
-            status: ClientStatus::Approved,
+            ..Client::approved(id.clone())
         };
         let created = async {
             self.add_to_index(IdIndex::Clients, id.as_str()).await?;
