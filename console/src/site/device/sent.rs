@@ -48,13 +48,13 @@ pub(super) struct DownlinkRow {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Body {
-    message: Message,
+    message: Downlink,
     error: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Message {
+struct Downlink {
     port: u32,
     payload_raw: String,
     /// In place of bytes, if the downlink was given as fields.
@@ -95,7 +95,7 @@ impl DownlinkRow {
     }
 }
 
-impl Message {
+impl Downlink {
     fn text(&self) -> String {
         let payload = match &self.payload_fields {
             Value::Null => hex(&STANDARD.decode(&self.payload_raw).unwrap_or_default()),
