@@ -149,7 +149,7 @@ impl Engine {
             timed: false,
             recorder: Cell::default(),
         };
-        let run = instance.run(&self.host, &task);
+        let run = instance.run(&self.host, &task, false);
         let loaded = reply::load(&run.reply?, limits).ok_or_else(|| Failure::malformed_reply(Slot::Decoder))?;
         let dialects = loaded.map_err(|failure| refused_import::locate(failure, sources))?;
         let guest = &self.host.guest;

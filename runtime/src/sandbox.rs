@@ -3,6 +3,7 @@
 pub(crate) mod host;
 mod hot;
 pub(crate) mod instance;
+mod protection;
 mod report_steps;
 mod resettable_memory;
 
@@ -162,6 +163,12 @@ impl Sandbox {
     #[doc(hidden)]
     pub fn messages_without_faults(&self) -> u64 {
         self.faults.messages_without
+    }
+
+    /// Messages so far that ran in a protected memory. For tests.
+    #[doc(hidden)]
+    pub fn messages_protected(&self) -> u64 {
+        self.faults.messages_protected
     }
 
     fn run(&mut self, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {

@@ -1,6 +1,7 @@
 //! The address space of one linear memory: mapped from an image, restored after each message, revoked by the watchdog.
 #![allow(unsafe_code, reason = "maps, protects and copies back the memory of instances")]
 
+mod protect;
 mod restore;
 
 use std::io;
@@ -39,6 +40,8 @@ struct Access {
     used: bool,
     /// True if the watchdog has revoked access.
     is_revoked: bool,
+    /// True if all pages but those of `changed` are read-only.
+    is_protected: bool,
     /// Offsets of the pages that differ from the image's file, as of the last scan.
     changed: Vec<Range<usize>>,
     /// True if that scan is out of date, because pages were dropped since.
@@ -98,6 +101,7 @@ impl Mapping {
         };
         access.open_bytes = len;
         access.is_revoked = false;
+        access.is_protected = false;
         Ok(())
     }
 
@@ -113,7 +117,7 @@ impl Mapping {
         let mut access = self.lock();
         access.deadline = None;
         if access.is_revoked {
-            self.protect(0..access.open_bytes, MprotectFlags::READ | MprotectFlags::WRITE)?;
+            self.make_writable(&mut access)?;
             access.is_revoked = false;
             return Ok(true);
         }
@@ -206,7 +210,8 @@ impl Mapping {
         if range.end > RESERVED_BYTES {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // SAFETY: our own address space. Only compiled code can fault on it, and that is a trap.
+        // SAFETY: our own address space. Only compiled code can fault on it, and that is a trap: between messages, the
+        // host writes to pages that have changed, which are writable, and during one it asks `is_writable`.
         unsafe { rustix::mm::mprotect(start.cast(), range.len(), flags) }?;
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use wasmtime::{Config, Engine, InstancePre, Linker, OptLevel, ResourceLimiter, Strategy, WasmFeatures};
 
 use crate::error::Error;
@@ -24,6 +25,9 @@ use crate::settings::Settings;
 const STACK_BYTES_MAX: usize = 512 * 1024;
 /// The guest's one table holds the functions that it calls by pointer.
 const TABLE_ELEMENTS_MAX: usize = 10_000;
+/// Memories that are protected at the same time. Each takes up to 33 of the 65,530 ranges of memory that Linux lets a
+/// process have by default.
+const PROTECTIONS_MAX: usize = 1000;
 
 /// The host side of an engine's sandboxes.
 pub(crate) struct Host {
@@ -34,6 +38,7 @@ pub(crate) struct Host {
     scanner: Option<Scanner>,
     reset: Reset,
     initial: Arc<Image>,
+    protections: Arc<Semaphore>,
 }
 
 impl Host {
@@ -52,6 +57,7 @@ impl Host {
             watchdog: Watchdog::start(tick).map_err(Error::Thread)?,
             scanner: reset.scanner().map_err(Error::Memory)?,
             reset,
+            protections: Arc::new(Semaphore::new(PROTECTIONS_MAX)),
             initial: Arc::new(reset.image(&guest.memory, None).map_err(Error::Memory)?),
             guest,
         })
@@ -60,6 +66,11 @@ impl Host {
     /// Returns the way in which memories are restored after each message.
     pub(crate) fn reset(&self) -> Reset {
         self.reset
+    }
+
+    /// A permit for each memory that may be protected.
+    pub(crate) fn protections(&self) -> &Arc<Semaphore> {
+        &self.protections
     }
 
     /// The guest's initial memory, which modules are applied to.

@@ -44,6 +44,14 @@ pub(crate) struct Task<'a> {
 }
 
 impl Task<'_> {
+    /// Returns true if the steps of this task are counted.
+    pub(crate) fn is_recorded(&self) -> bool {
+        let recorder = self.recorder.take();
+        let is_recorded = recorder.is_some();
+        self.recorder.set(recorder);
+        is_recorded
+    }
+
     fn reply_bytes_max(&self) -> usize {
         match self.operation {
             Operation::ListSteps => self.limits.memory_bytes_max,
@@ -74,6 +82,8 @@ pub(crate) struct Run {
     /// The log of a call that trapped; otherwise the log is part of the reply.
     pub(crate) logs: Vec<LogEntry>,
     pub(crate) recorder: Option<Box<Recorder>>,
+    /// True if it was stopped because it writes to a page of a protected memory.
+    pub(crate) met_protection: bool,
 }
 
 /// An instance. Its whole state is the mapping, two globals and the size of its memory.
@@ -122,8 +132,8 @@ impl Instance {
         })
     }
 
-    /// Runs one task. The mapping must be restored afterwards.
-    pub(crate) fn run(&mut self, host: &Host, task: &Task<'_>) -> Run {
+    /// Runs one task, in a memory that `is_protected` or not. The mapping must be restored afterwards.
+    pub(crate) fn run(&mut self, host: &Host, task: &Task<'_>, is_protected: bool) -> Run {
         let fuel = i64::try_from(task.fuel).unwrap_or(i64::MAX);
         // Set for each task: a refusal during the previous one must not affect this one.
         let mut recorder = task.recorder.take();
@@ -147,6 +157,7 @@ impl Instance {
             if self.mapping.disarm()? { Err(TimedOut.into()) } else { self.read_reply(reply?, task.reply_bytes_max()) }
         });
         let left = self.fuel_left().clamp(0, fuel);
+        let met_protection = is_protected && reply.as_ref().is_err_and(may_be_protection);
         let mut run = Run {
             reply: reply.map_err(|error| self.failure(host, task.operation, &error)),
             fuel: (fuel - left).unsigned_abs(),
@@ -154,6 +165,7 @@ impl Instance {
             in_guest,
             logs: Vec::new(),
             recorder: self.store.data_mut().recorder.take(),
+            met_protection,
         };
         if let Err(failure) = &mut run.reply {
             self.trapped = true;
@@ -187,8 +199,11 @@ impl Instance {
         self.set(self.fuel, Val::I64(ALLOC_FUEL))?;
         let len = i32::try_from(request.len())?;
         let start = self.alloc.call(&mut self.store, len)?;
-        let range = byte_range(start.cast_unsigned(), request.len());
-        let buffer = range.and_then(|range| self.memory.data_mut(&mut self.store).get_mut(range));
+        let range = byte_range(start.cast_unsigned(), request.len()).ok_or(OutsideOfMemory)?;
+        if !self.mapping.is_writable(&range) {
+            return Err(Protected.into());
+        }
+        let buffer = self.memory.data_mut(&mut self.store).get_mut(range);
         buffer.ok_or(OutsideOfMemory)?.copy_from_slice(request);
         Ok((start, len))
     }
@@ -263,6 +278,16 @@ fn byte_range(start: u32, len: usize) -> Option<Range<usize>> {
 #[derive(Debug, thiserror::Error)]
 #[error("the call took too long")]
 struct TimedOut;
+
+/// The request buffer is on a page of a protected memory.
+#[derive(Debug, thiserror::Error)]
+#[error("its memory is protected")]
+struct Protected;
+
+/// Returns true if `error` is what a write to a protected page ends with, though it may have another reason.
+fn may_be_protection(error: &wasmtime::Error) -> bool {
+    error.is::<Protected>() || error.downcast_ref::<Trap>() == Some(&Trap::MemoryOutOfBounds)
+}
 
 /// The guest returned an address outside of its memory, or too long a reply.
 #[derive(Debug, thiserror::Error)]

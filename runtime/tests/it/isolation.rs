@@ -4,11 +4,11 @@ mod concurrency;
 mod loading;
 mod tenant;
 
-use airlock_runtime::{EntryPoint, Reset, Sandbox, Settings, Slot};
+use airlock_runtime::{Call, EntryPoint, Reset, Sandbox, Settings, Slot};
 use memchr::memmem;
 
 use self::tenant::{ENDINGS, Ending, SECRET, Tenant};
-use crate::harness::{Harness, RESETS, call, settings, ways};
+use crate::harness::{Harness, RESETS, call, fields, settings, ways};
 
 /// Relation between the message that looks for the secret and the one that hides it.
 #[derive(Clone, Copy, Debug)]
@@ -162,6 +162,36 @@ fn nothing_survives_a_message_without_page_faults() {
         }
         assert!(harness.sandbox.messages_without_faults() > 10, "nearly every message met a page fault");
     }
+}
+
+#[test]
+fn nothing_survives_in_a_protected_memory() {
+    const PORT_OF_MANY_PAGES: u8 = 2;
+    let mut harness = Harness::with_way((Reset::PageScan, Settings { hot_max: 1, hot_after: 1, ..settings() }));
+    let functions = harness.load_in(
+        Slot::Decoder,
+        "function Decoder(bytes, port) {
+            var texts = [];
+            for (var i = 0; i < (port === 2 ? 20000 : 10); i++) texts.push('text ' + i + bytes);
+            return { length: texts.length };
+        }",
+    );
+    let message = |sandbox: &mut Sandbox, port: u8, extra: &str| {
+        let call = Call { port, extra: extra.to_owned(), ..call(EntryPoint::Uplink, b"abc") };
+        let outcome = sandbox.call(&functions, &call);
+        (outcome.fuel, fields(&outcome).to_owned())
+    };
+    let first = [1, PORT_OF_MANY_PAGES].map(|port| message(&mut harness.sandbox, port, ""));
+    let clean = harness.sandbox.next_memory(&functions).unwrap();
+    for round in 0..1000 {
+        let port = if round % 300 == 299 { PORT_OF_MANY_PAGES } else { 1 };
+        assert_eq!(message(&mut harness.sandbox, port, ""), first[usize::from(port) - 1], "round {round}");
+        assert!(harness.sandbox.next_memory(&functions).unwrap() == clean, "round {round}");
+    }
+    // A request that does not fit onto the pages of ordinary ones.
+    message(&mut harness.sandbox, 1, &format!("{{\"variables\":\"{}\"}}", "long".repeat(3000)));
+    assert!(harness.sandbox.next_memory(&functions).unwrap() == clean, "after a large request");
+    assert!(harness.sandbox.messages_protected() > 200, "the memory was hardly ever protected");
 }
 
 #[test]

@@ -48,8 +48,9 @@ impl<'a> Baseline<'a> {
 impl Mapping {
     /// Restores the memory to `baseline`, whose image and length are those that were mapped.
     ///
-    /// `no_faults` says that the thread has met no page fault since the start of the previous restore. Then the last
-    /// scan is still valid: the first write to a page of the file is a fault, so no further page can have changed.
+    /// `no_faults` says that the thread has met no page fault since the start of the previous restore, or that the memory
+    /// was protected. Then the last scan is still valid: the first write to a page of the file is a fault, and one to a
+    /// protected page a trap, so no further page can have changed.
     pub(crate) fn restore(
         &self,
         baseline: &Baseline<'_>,
@@ -62,6 +63,9 @@ impl Mapping {
         match (reset, scanner) {
             (Reset::PageScan, Some(scanner)) => {
                 if !no_faults || access.is_scan_stale {
+                    if access.is_protected {
+                        self.make_writable(&mut access)?;
+                    }
                     self.scan(&mut access, baseline.len, scanner)?;
                 }
                 self.write_back(&mut access, baseline)
