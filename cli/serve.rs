@@ -101,7 +101,9 @@ pub(crate) async fn run(serve: Serve, settings: Settings, global: &GlobalOptions
         stack = Stack::start(settings, serve.service, environment) => stack?,
         () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
     };
-    say(format_args!("Airlock is ready.\n\n{}\n\n{}", stack.overview(), next_steps(&global.where_settings_are())))?;
+    let first_account = stack.first_account_link().map(first_account).unwrap_or_default();
+    let next_steps = next_steps(&global.where_settings_are());
+    say(format_args!("Airlock is ready.\n\n{}\n\n{first_account}{next_steps}", stack.overview()))?;
     let failure = tokio::select! {
         () = shutdown.requested.cancelled() => Ok(()),
         // The supervisor starts the process again, which opens the store again.
@@ -114,12 +116,17 @@ pub(crate) async fn run(serve: Serve, settings: Settings, global: &GlobalOptions
     failure
 }
 
+/// Says where whoever has started Airlock for the first time goes on in a browser.
+fn first_account(link: &str) -> String {
+    format!("Open this address in a browser to create the first account. It works once:\n\n  {link}\n\n")
+}
+
 /// Returns the next steps for people who start Airlock for the first time, with the options by which commands find
 /// these services.
 fn next_steps(options: &str) -> String {
     format!(
         "\
-Next, in another terminal:
+Next, at the command line in another terminal:
 
   airlock{options} user register NAME EMAIL
   airlock{options} user login NAME

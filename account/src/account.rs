@@ -1,5 +1,6 @@
 //! The account service: its dependencies and shared state.
 
+mod first_account;
 mod operator;
 mod users;
 
@@ -9,6 +10,7 @@ use server::audit::AuditLog;
 use store::Store;
 use types::{ClientId, Clock, Random, UserId};
 
+use self::first_account::FirstAccount;
 pub use self::operator::{LISTED_MAX, OperatorClient};
 use crate::{
     PublicUrl, Result, Settings,
@@ -57,8 +59,9 @@ pub struct Account {
     pub(crate) random: Arc<dyn Random>,
     /// The OAuth client of the console, if that is part of this site.
     pub(crate) console: Option<ClientId>,
-    /// The users who may list all users.
+    /// The users in the settings who may list all users.
     pub(crate) operators: Arc<[UserId]>,
+    pub(crate) first_account: Arc<FirstAccount>,
 }
 
 impl Account {
@@ -100,8 +103,10 @@ impl Account {
             random,
             console: None,
             operators,
+            first_account: Arc::default(),
         };
         account.create_first_clients().await?;
+        account.read_first_account().await?;
         Ok(account)
     }
 

@@ -73,6 +73,12 @@ pub enum Error {
     /// Only operators may do this.
     #[error("only operators can do this: their ids are in `account.operators`")]
     NotOperator,
+    /// The link to the first account is not, or no longer, valid.
+    #[error(
+        "the link to the first account works once, until the server is started again: log in, or open the link that the \
+         server printed last"
+    )]
+    FirstAccountLink,
     /// Operators must not do this with the programs of others.
     #[error("only our own programs can do this: use the console, or log in with `airlock user login`")]
     ForeignProgram,
@@ -288,7 +294,7 @@ impl Kinded for Error {
             Self::NotUser(_) | Self::NotComponent | Self::NotOperatorComponent | Self::NotInterchangeable => {
                 Kind::Denied
             }
-            Self::NotOperator | Self::ForeignProgram => Kind::Denied,
+            Self::NotOperator | Self::FirstAccountLink | Self::ForeignProgram => Kind::Denied,
             Self::NoConsent(_) | Self::NoRights(_) | Self::WrongPassword | Self::OtherSite(_) => Kind::Denied,
             Self::NotOwner { .. }
             | Self::NotHeir(_)

@@ -58,6 +58,7 @@ pub struct Settings {
     pub login_providers: BTreeMap<ProviderName, ProviderSettings>,
     /// The ids of users who may list all users, as `airlock account users show` prints them. Names do not count, because
     /// anybody may register a name that is free. Where `airlock serve` has the console, `console.operators` count, too.
+    /// While both are empty, it is the user who created the first account with the address that `airlock serve` printed.
     #[schemars(with = "Vec<String>")]
     #[serde(deserialize_with = "UserId::deserialize_list")]
     pub operators: Vec<UserId>,

@@ -38,7 +38,9 @@ pub(super) async fn with_account(
     let account = account.with_operators(&settings.console.operators);
     let place = Place::WithAccount { public_url: account.public_url().to_string() };
     let environment = environment(settings, AccountClient::new(account_url)?, (clock, stop))?;
-    Ok((account, Console::new(settings.console.clone(), place, environment)))
+    let console = Console::new(settings.console.clone(), place, environment);
+    let console = console.with_first_operator(account.first_operator());
+    Ok((account, console))
 }
 
 /// The pages of the console, and the playground to which they lead.

@@ -37,6 +37,7 @@ pub struct Stack {
     health: Health,
     /// Names and addresses of what runs, in the order in which it was started.
     addresses: Vec<(&'static str, String)>,
+    first_account_link: Option<String>,
     /// Stops the account and discovery services, which the handler may need until it has finished.
     stop: CancellationToken,
     /// Keeps the handler's token valid.
@@ -81,7 +82,7 @@ impl Stack {
 
     /// Watches what may stop the services that have started.
     fn started(starting: Starting, renewing: JoinHandle<()>) -> Self {
-        let Starting { context, addresses, serving, discovery_http, handler, .. } = starting;
+        let Starting { context, addresses, serving, discovery_http, handler, first_account_link, .. } = starting;
         let operator_sockets = context.listen_to_operator();
         let Context { settings, health, server, store_failure, store_closed, audit, mark, .. } = context;
         audit.report_to(&health);
@@ -93,6 +94,7 @@ impl Stack {
             settings,
             health,
             addresses,
+            first_account_link,
             stop: server.stop,
             renewing,
             serving,
@@ -143,6 +145,12 @@ impl Stack {
     pub fn overview(&self) -> String {
         let lines: Vec<_> = self.addresses.iter().map(|(name, address)| format!("{name:>10}  {address}")).collect();
         lines.join("\n")
+    }
+
+    /// The address at which the operator creates the first account; none if there are users. Whoever has it is the
+    /// operator.
+    pub fn first_account_link(&self) -> Option<&str> {
+        self.first_account_link.as_deref()
     }
 
     /// Waits until the store fails for good, or went back to an earlier state. After a failure, what was acknowledged

@@ -80,6 +80,8 @@ pub struct Console {
     pub(crate) random: Arc<dyn Random>,
     pub(crate) stop: CancellationToken,
     operators: Arc<[UserId]>,
+    /// The user of the first account, once it is created.
+    first_operator: Arc<OnceLock<UserId>>,
     discovery: Arc<OnceLock<DiscoveryClient>>,
     status: Arc<OnceLock<Arc<dyn StatusSource>>>,
 }
@@ -111,9 +113,16 @@ impl Console {
             random,
             stop,
             operators: settings.operators.into(),
+            first_operator: Arc::default(),
             discovery: Arc::default(),
             status: Arc::default(),
         }
+    }
+
+    /// Lets the user of the first account see the pages of operators, too, as soon as there is one.
+    #[must_use]
+    pub fn with_first_operator(self, first_operator: Arc<OnceLock<UserId>>) -> Self {
+        Self { first_operator, ..self }
     }
 
     /// Says where the discovery service is. Only the first time counts.
@@ -128,7 +137,7 @@ impl Console {
 
     /// Returns true for a user who may see the pages of operators.
     pub(crate) fn has_operator(&self, user_id: &UserId) -> bool {
-        self.operators.contains(user_id)
+        self.operators.contains(user_id) || self.first_operator.get() == Some(user_id)
     }
 
     /// The source of the state of this process; none if no services run in it, or not yet.

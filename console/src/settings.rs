@@ -31,7 +31,8 @@ pub struct Settings {
     pub live_views_max: u64,
     /// The ids of users who may see the pages of operators, as `airlock account users show` prints them: who uses what,
     /// what waits, and the audit log. Names do not count, because anybody may register a name that is free. Where
-    /// `airlock serve` has the console, they are operators of the account service, too: see `account.operators`.
+    /// `airlock serve` has the console, they are operators of the account service, too: see `account.operators`, also for
+    /// who is an operator while no ids are set.
     #[schemars(with = "Vec<String>")]
     #[serde(deserialize_with = "UserId::deserialize_list")]
     pub operators: Vec<UserId>,

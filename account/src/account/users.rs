@@ -80,7 +80,7 @@ impl Account {
     /// no more than their own profile.
     async fn check_operator(&self, caller: &Caller) -> Result<UserId> {
         let user_id = caller.user_with(&Scope::Profile)?;
-        if !self.operators.contains(&user_id) {
+        if !self.is_operator(&user_id) {
             return Err(Error::NotOperator);
         }
         let client = match &caller.user_and_claims()?.1.client {
@@ -88,6 +88,11 @@ impl Account {
             None => None,
         };
         if client.is_some_and(|client| self.is_own_program(&client)) { Ok(user_id) } else { Err(Error::ForeignProgram) }
+    }
+
+    /// Returns true for users in the settings, or if those name none, for that of the first account.
+    fn is_operator(&self, user_id: &UserId) -> bool {
+        self.operators.contains(user_id) || self.first_operator().get() == Some(user_id)
     }
 
     /// Returns true for first-party clients, and for the console of this site.

@@ -1,6 +1,7 @@
 //! The account site, as a browser without scripts sees it.
 
 mod applications;
+mod first_account;
 mod forms;
 mod gateways;
 mod oauth_clients;

@@ -29,6 +29,8 @@ pub(super) struct Starting {
     pub(super) discovery_http: Option<SocketAddr>,
     pub(super) handler: Option<HandlerService>,
     metrics: Metrics,
+    /// The address that creates the first account, until there are users.
+    pub(super) first_account_link: Option<String>,
     account: Option<Account>,
     console: Option<Console>,
 }
@@ -41,6 +43,7 @@ impl Starting {
             discovery_http: None,
             handler: None,
             metrics: metrics.with(context.ledger.metrics()),
+            first_account_link: None,
             account: None,
             console: None,
             context,
@@ -54,6 +57,9 @@ impl Starting {
         self.addresses.push(("account", url));
         self.addresses.extend(console.is_some().then(|| ("console", format!("{}/console", account.public_url()))));
         self.serving.push(serving);
+        if console.is_some() {
+            self.first_account_link = account.first_account_link().await?;
+        }
         (self.account, self.console) = (Some(account), console);
         Ok(())
     }

@@ -17,6 +17,7 @@ use crate::harness::{MESSAGE_TIMEOUT, Owner, airlock, announcement, printed, run
 pub(crate) struct ServerProcess {
     child: Child,
     places: Vec<(String, String)>,
+    first_account_link: Option<String>,
     /// Kept open, because the process fails to report its stop otherwise.
     output: Lines<BufReader<ChildStdout>>,
 }
@@ -30,13 +31,13 @@ impl ServerProcess {
     pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
-        let places = output
-            .by_ref()
-            .map_while(Result::ok)
-            .take_while(|line| !line.starts_with("Next"))
-            .filter_map(|line| line.trim().split_once("  ").map(|(name, place)| (name.to_owned(), place.to_owned())))
-            .collect();
-        Self { child, places, output }
+        let lines: Vec<String> =
+            output.by_ref().map_while(Result::ok).take_while(|line| !line.starts_with("Next")).collect();
+        let pair = |line: &String| line.trim().split_once("  ").map(|(name, place)| (name.to_owned(), place.to_owned()));
+        let places = lines.iter().filter_map(pair).collect();
+        let link = lines.iter().map(|line| line.trim()).find(|line| line.contains("/register?first="));
+        let first_account_link = link.map(str::to_owned);
+        Self { child, places, first_account_link, output }
     }
 
     /// Returns false if it ended before it said where it listens.
@@ -48,6 +49,11 @@ impl ServerProcess {
     pub(crate) fn next_steps(&mut self) -> String {
         let lines = self.output.by_ref().map_while(Result::ok);
         lines.take_while(|line| !line.contains("Press Ctrl-C")).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The address that creates the first account, if it printed one.
+    pub(crate) fn first_account_link(&self) -> Option<&str> {
+        self.first_account_link.as_deref()
     }
 
     pub(crate) fn place(&self, name: &str) -> &str {

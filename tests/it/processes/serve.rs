@@ -100,6 +100,23 @@ fn sigterm_stops_it_cleanly() {
     ServerProcess::start(dir.path()).stop();
 }
 
+// Conformance: the first account: an operator's, by a link that works once
+#[test]
+fn the_link_to_the_first_account_is_printed_until_somebody_has_registered() {
+    let dir = tempfile::tempdir().unwrap();
+    let process = ServerProcess::start(dir.path());
+    let link = process.first_account_link().expect("nobody has registered").to_owned();
+    assert!(link.starts_with(process.place("account")), "{link}");
+    process.stop();
+    let process = ServerProcess::start(dir.path());
+    assert!(process.first_account_link().is_some_and(|other| other != link), "it is another one");
+    process.type_command(dir.path(), &["user", "register", "carol", "carol@example.com", "--password-stdin"], PASSWORD);
+    process.stop();
+    let process = ServerProcess::start(dir.path());
+    assert_eq!(process.first_account_link(), None);
+    process.stop();
+}
+
 #[test]
 fn a_second_instance_on_the_same_data_fails() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,0 +1,119 @@
+//! The link with which whoever has started the server creates the first account.
+
+use airlock_account::Settings;
+use serde_json::Value;
+
+use super::{Browser, Page};
+use crate::service::{PASSWORD, Service, bearer};
+
+const USERS: &str = "/api/v2/users";
+
+/// The path of the link, and its token.
+async fn link(service: &Service) -> (String, String) {
+    let link = service.account.first_account_link().await.unwrap().unwrap();
+    let path = link.strip_prefix(&service.base).unwrap().to_owned();
+    let token = path.strip_prefix("/register?first=").unwrap().to_owned();
+    assert!(token.len() == 32 && token.bytes().all(|byte| byte.is_ascii_hexdigit()), "{token}");
+    (path, token)
+}
+
+async fn register(service: &Service, token: &str, name: &str, password: &str) -> Page {
+    let email = format!("{name}@example.com");
+    let fields =
+        [("first", token), ("username", name), ("email", &email), ("password", password), ("password_again", password)];
+    Browser::new(service).post("/register", &fields).await
+}
+
+/// Whether this user may list all users.
+async fn is_operator(service: &Service, name: &str) -> bool {
+    let token = service.login(name, PASSWORD, Value::Null).await.json();
+    let response = service.get(USERS, &bearer(&token["access_token"])).await;
+    assert!([200, 403].contains(&response.status.as_u16()), "{response:?}");
+    response.status == 200
+}
+
+// Conformance: the first account: an operator's, by a link that works once
+#[tokio::test]
+async fn the_link_creates_one_account_which_is_an_operators() {
+    for service in Service::start_on_each_store().await {
+        let (path, token) = link(&service).await;
+        let page = Browser::new(&service).get(&path).await;
+        page.check(&path);
+        assert_eq!((page.text("h1").as_str(), page.value("[name=first]")), ("Create the first account", &*token));
+
+        let refused = register(&service, &token, "alice", "short").await;
+        assert_eq!((refused.status.as_u16(), refused.value("[name=first]")), (400, &*token), "it is still valid");
+        assert_eq!(register(&service, &token, "alice", PASSWORD).await.place(), "/my/applications");
+        assert!(is_operator(&service, "alice").await);
+
+        assert_eq!(register(&service, &token, "bobby", PASSWORD).await.status, 403);
+        let page = Browser::new(&service).get(&path).await;
+        page.check(&path);
+        assert!(page.status == 403 && page.text("main").contains("works once"), "{}", page.html.html());
+        let users = service.account.list_users(None).await.unwrap();
+        assert_eq!(users.len(), 1);
+        assert!(users[0].user.valid, "nobody has to confirm the address");
+        assert!(service.account.first_account_link().await.unwrap().is_none());
+    }
+}
+
+// Conformance: the first account: an operator's, by a link that works once
+#[tokio::test]
+async fn of_two_who_use_the_link_at_once_one_gets_the_account() {
+    let service = Service::start().await;
+    let (_, token) = link(&service).await;
+    let (alice, bobby) =
+        tokio::join!(register(&service, &token, "alice", PASSWORD), register(&service, &token, "bobby", PASSWORD));
+    let mut statuses = [alice.status.as_u16(), bobby.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [303, 403]);
+    assert_eq!(service.account.list_users(None).await.unwrap().len(), 1);
+}
+
+// Conformance: the first account: an operator's, by a link that works once
+#[tokio::test]
+async fn without_the_link_nobody_becomes_an_operator() {
+    let service = Service::start().await;
+    // Before there is a link, and while there is one.
+    assert_eq!(register(&service, "00", "mallory", PASSWORD).await.status, 403);
+    let (_, token) = link(&service).await;
+    for wrong in [&token[1..], &token.to_uppercase(), "0", &"0".repeat(32)] {
+        assert_eq!(register(&service, wrong, "mallory", PASSWORD).await.status, 403, "{wrong}");
+        let page = Browser::new(&service).get(&format!("/register?first={wrong}")).await;
+        assert_eq!(page.status, 403, "{wrong}");
+    }
+    assert!(service.account.list_users(None).await.unwrap().is_empty());
+    Browser::of_user(&service, "mallory").await;
+    assert!(!is_operator(&service, "mallory").await);
+    assert!(service.reopen().await.account.first_account_link().await.unwrap().is_none(), "there are users");
+}
+
+// Conformance: the first account: an operator's, by a link that works once
+#[tokio::test]
+async fn the_link_ends_with_its_process_and_the_operator_stays() {
+    let first = Service::start().await;
+    let (_, old) = link(&first).await;
+    let service = first.reopen().await;
+    let (_, token) = link(&service).await;
+    assert_eq!(register(&service, &old, "alice", PASSWORD).await.status, 403);
+    assert_eq!(register(&service, &token, "alice", PASSWORD).await.status, 303);
+    assert!(is_operator(&service.reopen().await, "alice").await);
+
+    let operators = vec!["0102030405060708090a0b0c".parse().unwrap()];
+    let named = service.reopen_with(Settings { operators: operators.clone(), ..Settings::default() }).await;
+    assert!(!is_operator(&named, "alice").await, "the settings name others");
+    let empty = Service::start_with(Settings { operators, ..Settings::default() }).await;
+    assert!(empty.account.first_account_link().await.unwrap().is_none());
+}
+
+// Conformance: the first account: an operator's, by a link that works once
+#[tokio::test]
+async fn of_two_processes_on_one_store_one_appoints_the_operator() {
+    let first = Service::start().await;
+    let second = first.reopen().await;
+    let ((_, one), (_, other)) = (link(&first).await, link(&second).await);
+    assert_eq!(register(&first, &one, "alice", PASSWORD).await.status, 303);
+    assert_eq!(register(&second, &other, "bobby", PASSWORD).await.status, 303, "an account as any other");
+    let now = first.reopen().await;
+    assert!(is_operator(&now, "alice").await && !is_operator(&now, "bobby").await);
+}
