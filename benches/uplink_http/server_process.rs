@@ -6,7 +6,7 @@ use std::{
     env, fs,
     net::{SocketAddr, TcpListener},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
     time::Duration,
 };
 
@@ -20,6 +20,11 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 /// The first device of each application.
 pub(crate) const DEVICE: &str = "dev";
+
+/// The file with what the server prints, in its data directory.
+const PRINTED: &str = "printed";
+/// Maximum number of looks at it.
+const LOOKS_MAX: usize = 1200;
 
 /// The password of each user.
 pub(crate) const PASSWORD: &str = "correct horse battery";
@@ -96,7 +101,8 @@ impl ServerProcess {
         fs::write(&file, settings.replace("{dir}", dir.path().to_str().unwrap())).unwrap();
         let words = [command, &[binary.as_str()]].concat();
         let mut command = Command::new(words[0]);
-        command.args(&words[1..]).arg("--config").arg(file).arg("serve").stdout(Stdio::null());
+        let printed = fs::File::create(dir.path().join(PRINTED)).unwrap();
+        command.args(&words[1..]).arg("--config").arg(file).arg("serve").stdout(printed);
         // The server would read these as settings.
         for (name, _) in env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"AIRLOCK_")) {
             command.env_remove(name);
@@ -108,6 +114,20 @@ impl ServerProcess {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         this
+    }
+
+    /// The address that creates the first account, as soon as it is printed.
+    pub(crate) async fn first_account_link(&self) -> String {
+        for _ in 0..LOOKS_MAX {
+            let printed = fs::read_to_string(self.dir.path().join(PRINTED)).unwrap();
+            let link = printed.split_whitespace().find(|word| word.contains("/register?first="));
+            // It is printed to its end when more follows.
+            if let Some(link) = link.filter(|_| printed.contains("Next")) {
+                return link.to_owned();
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("the server does not print how to create the first account");
     }
 
     /// Registers a user, the user's application with these functions, and the device [`DEVICE`].

@@ -23,6 +23,8 @@ use crate::{
 const LIVE_VIEWS_SHARE: u64 = 8;
 /// Numbers of requests at once that have all devices of an application in memory. Others wait for their turn.
 const DEVICE_LISTS: Limits = Limits { total: 8, owner_max: 2, owner_min: 1 };
+/// Numbers of first applications that are created at once: of one user, one after the other.
+const FIRST_APPLICATIONS: Limits = Limits { total: 8, owner_max: 1, owner_min: 1 };
 
 /// Resources that the console takes from its process.
 pub struct Environment {
@@ -76,6 +78,7 @@ pub struct Console {
     pub(crate) registrations: Arc<Registrations>,
     pub(crate) live_views: Arc<Budget>,
     pub(crate) device_lists: Arc<Turns>,
+    pub(crate) first_applications: Arc<Turns>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) stop: CancellationToken,
@@ -109,6 +112,7 @@ impl Console {
             registrations: Arc::default(),
             live_views: Arc::new(live_views),
             device_lists: Turns::new(Arc::new(Budget::new(Resource::Lists, DEVICE_LISTS))),
+            first_applications: Turns::new(Arc::new(Budget::new(Resource::LongWork, FIRST_APPLICATIONS))),
             clock,
             random,
             stop,

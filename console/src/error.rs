@@ -1,7 +1,7 @@
 //! Reasons why a page cannot be shown, or a change not made.
 
 use server::ledger::Exceeded;
-use types::{BytesError, DevId, IdError, Kind, Kinded, WebhookId};
+use types::{AppId, BytesError, DevId, IdError, Kind, Kinded, WebhookId};
 
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -47,6 +47,12 @@ pub enum Error {
     /// A version is not tried any more, so that it can neither be promoted nor abandoned.
     #[error("version {0} is no longer being rolled out: this page shows the current state")]
     NoShare(u32),
+    /// Somebody has or had an application with this id.
+    #[error("application id {0} is taken: choose another")]
+    ApplicationTaken(AppId),
+    /// The user's own application must not get other functions unseen.
+    #[error("your application {0} has other functions: choose another id, or open it in the list of applications")]
+    ApplicationInUse(AppId),
     /// A new webhook must not replace another.
     #[error("webhook {0} already exists: choose another id, or delete that one first")]
     WebhookExists(WebhookId),
@@ -93,6 +99,7 @@ impl Kinded for Error {
             Self::NoShare(_) | Self::WebhookExists(_) | Self::DeviceExists(_) | Self::DeviceDeleted(_) => {
                 Kind::Conflict
             }
+            Self::ApplicationTaken(_) | Self::ApplicationInUse(_) => Kind::Conflict,
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
             Self::Starting | Self::Insecure | Self::NotSent(_) => Kind::Unavailable,

@@ -1,5 +1,7 @@
 //! The services, as one user reaches them.
 
+mod first_application;
+
 use std::time::Duration;
 
 use api::{
@@ -118,12 +120,19 @@ impl Console {
         }
     }
 
-    /// Lets this network's handler serve an application.
-    pub(crate) async fn register(&self, access: &Access) -> Result<()> {
+    /// Lets this network's handler serve an application; returns that handler.
+    pub(crate) async fn register(&self, access: &Access) -> Result<HandlerClient> {
         let announcement = self.discovery()?.get(ServiceName::Handler, &self.handler_id).await?;
         let announcement = self.trusted(announcement)?;
         let handler = HandlerClient::connect(&announcement, access.credential.clone())?;
-        Ok(handler.register_application(&access.app_id).await?)
+        let registered = handler.register_application(&access.app_id).await;
+        // Then it has only been announced again, as the first time may have failed.
+        if let Err(error) = registered
+            && error.kind() != Kind::AlreadyExists
+        {
+            return Err(error.into());
+        }
+        Ok(handler)
     }
 
     /// The user's token is sent there next.

@@ -9,6 +9,7 @@ const view = document.getElementById('live');
 const rows = view.querySelector('tbody');
 const state = document.getElementById('state');
 const skippedText = document.getElementById('skipped');
+const controls = document.getElementById('controls');
 const pause = document.getElementById('pause');
 const older = document.getElementById('older');
 const application = view.dataset.application;
@@ -134,3 +135,4 @@ events.addEventListener('error', () => {
   }
 });
 view.hidden = false;
+controls.hidden = false;

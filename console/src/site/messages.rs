@@ -40,6 +40,8 @@ pub(super) struct Row {
     pub(super) payload: String,
     pub(super) result: String,
     pub(super) failed: bool,
+    /// True for an uplink that no device sent.
+    pub(super) simulated: bool,
     /// Zero unless it corrects an earlier result.
     pub(super) revision: u32,
 }
@@ -53,6 +55,8 @@ impl Row {
             _ => short(&record.fields),
         };
         Self {
+            // Networks say at least when they received it.
+            simulated: record.kind == "up" && record.metadata.is_empty(),
             id: record.id,
             time: Time(record.time),
             dev_id: record.dev_id,

@@ -1,6 +1,7 @@
 //! The console in a real browser: from a failed message to mended functions, and the live view.
 
 mod devices;
+mod first_run;
 mod operator;
 
 use std::time::Duration;

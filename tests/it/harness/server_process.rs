@@ -33,7 +33,8 @@ impl ServerProcess {
         let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
         let lines: Vec<String> =
             output.by_ref().map_while(Result::ok).take_while(|line| !line.starts_with("Next")).collect();
-        let pair = |line: &String| line.trim().split_once("  ").map(|(name, place)| (name.to_owned(), place.to_owned()));
+        let pair =
+            |line: &String| line.trim().split_once("  ").map(|(name, place)| (name.to_owned(), place.to_owned()));
         let places = lines.iter().filter_map(pair).collect();
         let link = lines.iter().map(|line| line.trim()).find(|line| line.contains("/register?first="));
         let first_account_link = link.map(str::to_owned);

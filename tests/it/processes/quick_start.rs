@@ -1,4 +1,4 @@
-//! The README's first decoder, command by command, with `mosquitto_sub` as subscriber.
+//! The first decoder of docs/getting-started.md, command by command, with `mosquitto_sub` as subscriber.
 
 use std::{
     io::{BufRead, BufReader, Lines},

@@ -1,7 +1,9 @@
-//! The live view: a page, and the stream of events that fills it.
+//! The live view: a page, and the stream of events that fills it. Right after the first application was created, it has
+//! that one's uplink from the beginning.
 
 use std::convert::Infallible;
 
+use api::history::{Query as RecordQuery, RecordList};
 use askama::Template;
 use axum::{
     extract::Query,
@@ -14,17 +16,20 @@ use axum::{
 use futures::{Stream, stream};
 use server::ledger::Charge;
 use tokio_util::sync::CancellationToken;
+use types::DevId;
 
+use super::Row;
 use crate::{
+    Error, Result,
     form::drafts::Fields,
     messages::{
         history::{Filter, parameters},
         live::{Feed, LiveFilter},
     },
     site::{
-        failure::{Failure, Problem},
+        failure::{Failure, Problem, partly},
         page::{Frame, Page},
-        viewer::InApplication,
+        viewer::{InApplication, Sent},
     },
 };
 
@@ -41,6 +46,15 @@ pub(in crate::site) struct Show {
     history: String,
     /// The reason why nothing is shown.
     problem: Option<Problem>,
+    first: Option<First>,
+}
+
+/// The first uplink of an application.
+struct First {
+    dev_id: DevId,
+    /// None if history does not have it.
+    row: Option<Row>,
+    problem: Option<Problem>,
 }
 
 /// An open stream, with its place among those that may be open.
@@ -50,7 +64,16 @@ struct Open {
     _place: Charge,
 }
 
-pub(in crate::site) async fn show(request: InApplication, Query(fields): Query<Fields>) -> Page<Show> {
+pub(in crate::site) async fn show(request: InApplication, Query(fields): Query<Fields>) -> Result<Page<Show>, Failure> {
+    let asked = Sent(fields);
+    let first = match asked.value("first").parse::<DevId>() {
+        Ok(dev_id) => Some(First::of(&request, dev_id).await?),
+        Err(_) => None,
+    };
+    Ok(page(&request, asked.0, first))
+}
+
+fn page(request: &InApplication, fields: Fields, first: Option<First>) -> Page<Show> {
     let problem = LiveFilter::new(&fields).err().map(|error| Problem::of(&error));
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let filter = Filter::new(fields);
@@ -64,8 +87,24 @@ pub(in crate::site) async fn show(request: InApplication, Query(fields): Query<F
         events: format!("{}/live/events?{given}", request.path()),
         history: format!("{}/messages?{given}", request.path()),
         problem,
+        first,
     });
     page.with_status(status)
+}
+
+impl First {
+    async fn of(request: &InApplication, dev_id: DevId) -> Result<Self> {
+        let (list, problem) = partly(newest(request, &dev_id).await)?;
+        let row = list.and_then(|list| list.records.into_iter().next()).map(Row::new);
+        Ok(Self { dev_id, row, problem })
+    }
+}
+
+/// The newest uplink of a device.
+async fn newest(request: &InApplication, dev_id: &DevId) -> Result<RecordList> {
+    let (app_id, dev_id) = (request.app_id().to_string(), dev_id.to_string());
+    let query = RecordQuery { app_id, dev_id, kind: "up".to_owned(), limit: 1, ..RecordQuery::default() };
+    request.handler().await?.list_records(query).await.map_err(Error::from)
 }
 
 /// Batches of messages as they arrive. Proxies must not gather them.
