@@ -4,10 +4,11 @@
 mod form;
 
 use askama::Template;
-use axum::http::StatusCode;
+use axum::{extract::Query, http::StatusCode};
 
 use self::form::NetworkForm;
 use crate::{
+    form::drafts::Fields,
     site::{
         failure::Problem,
         page::{Frame, Page, pretty, shown},
@@ -67,15 +68,19 @@ struct Outcome {
     text: String,
 }
 
-pub(in crate::site) async fn show(Operator { frame, unconfirmed, .. }: Operator) -> Page<New> {
-    Page::new(New { frame, form: NetworkForm::default(), problem: unconfirmed, checks: Vec::new(), success: None })
+/// The empty form, or with the application that a link names.
+pub(in crate::site) async fn show(operator: Operator, Query(fields): Query<Fields>) -> Page<New> {
+    untried(operator, NetworkForm::for_application(Sent(fields).value("app_id")))
+}
+
+fn untried(Operator { frame, unconfirmed, .. }: Operator, form: NetworkForm) -> Page<New> {
+    Page::new(New { frame, form, problem: unconfirmed, checks: Vec::new(), success: None })
 }
 
 /// The page with a form that was sent when the login had expired. Its secrets are not kept.
 pub(in crate::site) async fn draft(operator: Operator, sent: &Sent) -> Page<New> {
-    let mut page = show(operator).await;
-    let New { form, problem, .. } = page.template_mut();
-    *form = NetworkForm::of(sent);
+    let mut page = untried(operator, NetworkForm::of(sent));
+    let New { problem, .. } = page.template_mut();
     let text = "Your login had expired. Enter the API key and the password again: the console does not keep them.";
     problem.get_or_insert(Problem { title: "The network was not tried", text: text.to_owned() });
     page

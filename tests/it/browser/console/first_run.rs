@@ -45,8 +45,9 @@ async fn walk(name: &'static str, look: Look) {
         typed(&["devices", "simulate", "my-first-device", "0A0037"], "");
         wait_for_text(&browser, "td", "\"temperature\":25.6").await;
     }
-    browser.click("main a[href='/console/bridges/new']").await;
+    browser.click("main a[href='/console/bridges/new?app_id=alice-app']").await;
     browser.wait_for("Connect a network").await;
+    assert_eq!(browser.value("#app_id").await, "alice-app");
     browser.open(&path).await;
     browser.wait_for("Access denied").await;
     browser.look("first-account-again").await;

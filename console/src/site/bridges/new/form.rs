@@ -25,6 +25,11 @@ pub(super) struct NetworkForm {
 }
 
 impl NetworkForm {
+    /// The form before anybody types, for a network whose devices this application gets.
+    pub(super) fn for_application(app_id: &str) -> Self {
+        Self { app_id: app_id.trim().to_owned(), ..Self::default() }
+    }
+
     pub(super) fn of(sent: &Sent) -> Self {
         let text = |name: &str| sent.value(name).trim().to_owned();
         Self {
