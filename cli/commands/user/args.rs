@@ -47,8 +47,8 @@ pub(crate) enum User {
     },
     /// List all users of the network; only for its operators
     ///
-    /// Operators are the users whose ids are in the settings of the account service, in `account.operators`. On the
-    /// server, `airlock account users list` needs no login.
+    /// Operators are the users whose ids are in the settings of the account service, in `account.operators`; as long as
+    /// there are none, the user of the first account. On the server, `airlock account users list` needs no login.
     #[command(visible_alias = "ls")]
     #[command(after_help = "Examples:\n  airlock user list\n  airlock user list --search example.com --output json")]
     List {
