@@ -28,6 +28,26 @@ async fn a_login_redirects_only_within_this_site() {
 }
 
 #[tokio::test]
+async fn a_registration_goes_on_where_the_login_would_have() {
+    let service = Service::start().await;
+    let login = Browser::new(&service).get("/users/login?next=/my/new-gateway%3Fx=1%26y").await;
+    let links = login.all("main a[href^='/register']");
+    let register = links[0].attr("href").unwrap().to_owned();
+    let form = Browser::new(&service).get(&register).await;
+    assert_eq!(form.value("[name=next]"), "/my/new-gateway?x=1&y");
+    for (name, next, place) in [
+        ("alice", "/my/new-gateway?x=1&y", "/my/new-gateway?x=1&y"),
+        ("bobby", "//evil.example", "/my/applications"),
+        ("carol", "https://evil.example/", "/my/applications"),
+    ] {
+        let email = format!("{name}@example.com");
+        let who = [("username", name), ("email", &email), ("next", next)];
+        let fields = [&who[..], &[("password", PASSWORD), ("password_again", PASSWORD)]].concat();
+        assert_eq!(Browser::new(&service).post("/register", &fields).await.place(), place, "{next}");
+    }
+}
+
+#[tokio::test]
 async fn a_login_or_logout_ends_the_previous_session() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;

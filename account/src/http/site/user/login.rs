@@ -36,6 +36,8 @@ pub(in crate::http::site) struct Login {
     frame: Frame,
     form: Form,
     next: String,
+    /// The path of the registration, which goes on at `next`, too.
+    register: String,
     /// The program that sent the user here, if any.
     client: Option<String>,
     providers: Vec<ProviderLink>,
@@ -105,8 +107,16 @@ pub(in crate::http::site) fn welcome(account: &Account, value: &Secret, next: &s
     (cookie::set(account, value), Redirect::to(next))
 }
 
-/// The authorization request that the login is for.
-async fn consent_request(account: &Account, next: &str) -> Option<ConsentRequest> {
+/// The path of the registration that goes on at `next`.
+fn registration_path(next: &str) -> String {
+    match next {
+        "" => "/register".to_owned(),
+        next => format!("/register?next={}", utf8_percent_encode(next, NON_ALPHANUMERIC)),
+    }
+}
+
+/// The authorization request for which somebody logs in or registers.
+pub(super) async fn consent_request(account: &Account, next: &str) -> Option<ConsentRequest> {
     let next: LocalPath = next.parse().ok()?;
     let uri: Uri = next.as_str().parse().ok().filter(|uri: &Uri| uri.path() == AUTHORIZE)?;
     let Query(request) = Query::<AuthorizationRequest>::try_from_uri(&uri).ok()?;
@@ -130,7 +140,8 @@ pub(in crate::http::site) async fn page(
         path: format!("/users/login/{}?next={}", provider.name, utf8_percent_encode(&next, NON_ALPHANUMERIC)),
     };
     let providers = account.providers.iter().map(link).collect();
-    let page = Page::new(Login { frame: viewer.frame(), form, next, client, providers });
+    let register = registration_path(&next);
+    let page = Page::new(Login { frame: viewer.frame(), form, next, register, client, providers });
     match consent_request {
         Some(consent) => page.leading_to(&consent.redirect_uri),
         None => page,

@@ -29,6 +29,8 @@ use crate::{
 
 /// The parameter of the link, and the field of its form.
 const FIRST: &str = "first";
+/// The same for the path to go to afterwards.
+const NEXT: &str = "next";
 
 #[derive(Template)]
 #[template(path = "register.html")]
@@ -54,11 +56,14 @@ impl Register {
     }
 }
 
-/// A registration that the link to the first account begins has its token.
-#[derive(Deserialize)]
+/// The parameters of links to the registration.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(in crate::http::site) struct Link {
-    #[serde(default)]
+    /// The token of the link to the first account.
     first: String,
+    /// The path to go to afterwards.
+    next: String,
 }
 
 pub(in crate::http::site) async fn show(
@@ -66,12 +71,11 @@ pub(in crate::http::site) async fn show(
     viewer: MaybeViewer,
     query: Result<Query<Link>, QueryRejection>,
 ) -> Result<Page<Register>, HttpError> {
-    let first = query.map(|Query(link)| link.first).unwrap_or_default();
+    let Link { first, next } = query.map(|Query(link)| link).unwrap_or_default();
     if !first.is_empty() && !account.is_first_account_link(&first) {
         return Err(Error::FirstAccountLink.into());
     }
-    let form = Form::with([(FIRST, first)]);
-    Ok(Page::new(Register { frame: viewer.frame(), form, sends_mail: account.sends_mail() }))
+    Ok(page(&account, viewer.frame(), Form::with([(FIRST, first), (NEXT, next)])).await)
 }
 
 pub(in crate::http::site) async fn register(
@@ -90,20 +94,30 @@ pub(in crate::http::site) async fn register(
         Ok(user) => user,
         Err(error) => {
             let (form, status) = Form::refused(&fields, error)?;
-            let page = Register { frame: viewer.frame(), form, sends_mail: account.sends_mail() };
-            return Ok(Page::new(page).with_status(status).into_response());
+            return Ok(page(&account, viewer.frame(), form).await.with_status(status).into_response());
         }
     };
     if let Some(old) = viewer.session {
         account.log_out(&old).await?;
     }
     let value = account.start_session(&user.id).await?.ok_or(Error::LoginEnded)?;
-    if first.is_some() {
-        return Ok(login::welcome(&account, &value, "").into_response());
+    let next = fields.text(NEXT);
+    if first.is_some() || !next.is_empty() {
+        return Ok(login::welcome(&account, &value, next).into_response());
     }
     let cookies = cookie::set(&account, &value);
     let notice = if account.sends_mail() { Notice::Registered } else { Notice::RegisteredWithoutMail };
     Ok((cookies, done("/users/profile", notice)).into_response())
+}
+
+/// The page. If somebody registers for a program, its form may redirect to that program.
+async fn page(account: &Account, frame: Frame, form: Form) -> Page<Register> {
+    let consent_request = login::consent_request(account, form.value(NEXT)).await;
+    let page = Page::new(Register { frame, form, sends_mail: account.sends_mail() });
+    match consent_request {
+        Some(consent) => page.leading_to(&consent.redirect_uri),
+        None => page,
+    }
 }
 
 fn read(fields: &Fields) -> Result<NewUser, Error> {
