@@ -1,24 +1,51 @@
-//! Reads the source of functions, from a file given on the command line or named in a list of codecs.
+//! The source of functions, and files with examples: where they are, and what their bytes say.
 
+#[cfg(unix)]
+pub(crate) mod disk;
+#[cfg(unix)]
 pub(crate) mod pending_file;
 
 use std::{
-    fs::File,
+    ffi::OsString,
     io::{self, Read},
     path::{Component, Path, PathBuf},
-};
-
-use rustix::{
-    fs::{CWD, Mode, OFlags, openat},
-    io::Errno,
 };
 
 /// Maximum size of a script file, in bytes. The sandbox accepts less.
 pub(crate) const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 /// Some editors write it before the first line.
 pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
-/// Opening does not follow symbolic links, and does not block on a pipe that has no writer.
-const FLAGS: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// The files of trees: those of a disk, or those that somebody has opened in a page.
+pub(crate) trait Files {
+    /// The regular files of a directory, and its directories. Symbolic links are left out.
+    fn entries(&self, dir: &Path) -> io::Result<Vec<Entry>>;
+
+    /// Returns true if there is a directory.
+    fn is_dir(&self, path: &Path) -> bool;
+
+    /// Opens a regular file in `directory` or below. What names it may not be trustworthy, so no other file is opened.
+    fn open_within(&self, directory: &Path, name: &Path) -> io::Result<Box<dyn Read>>;
+
+    /// Reads such a file, of at most `bytes_max`.
+    fn read_within(&self, directory: &Path, name: &Path, bytes_max: u64) -> io::Result<String> {
+        read_text(self.open_within(directory, name)?, bytes_max)
+    }
+
+    /// The same for a script, which must not be blank.
+    fn read_script_within(&self, directory: &Path, name: &Path) -> io::Result<String> {
+        let script = self.read_within(directory, name, SCRIPT_BYTES_MAX)?;
+        not_blank(&script).map_err(io::Error::other)?;
+        Ok(script)
+    }
+}
+
+/// A file or directory of a directory.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: OsString,
+    pub(crate) is_dir: bool,
+}
 
 /// Returns true if `path` is `-`, which stands for standard input, or for standard output where something is written.
 pub fn is_stdin(path: &Path) -> bool {
@@ -45,63 +72,9 @@ pub(crate) fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// Reads a script given on the command line; `-` is standard input.
-pub fn read_script(path: &Path) -> io::Result<String> {
-    match is_stdin(path) {
-        true => read_text(io::stdin(), SCRIPT_BYTES_MAX),
-        false => File::open(path).and_then(|file| read_text(file, SCRIPT_BYTES_MAX)),
-    }
-}
-
-/// Reads a text file given on the command line, of at most `bytes_max`.
-pub(crate) fn read_file(path: &Path, bytes_max: u64) -> io::Result<String> {
-    File::open(path).and_then(|file| read_text(file, bytes_max))
-}
-
-/// Reads a file of at most `bytes_max` in `directory` or below. What names it may not be trustworthy, so no other file
-/// is read.
-pub(crate) fn read_within(directory: &Path, name: &Path, bytes_max: u64) -> io::Result<String> {
-    read_text(open_within(directory, name)?, bytes_max)
-}
-
-/// The same for a script, which must not be blank.
-pub(crate) fn read_script_within(directory: &Path, name: &Path) -> io::Result<String> {
-    let script = read_within(directory, name, SCRIPT_BYTES_MAX)?;
-    not_blank(&script).map_err(io::Error::other)?;
-    Ok(script)
-}
-
 /// Refuses a blank script: it would pass every test that it has no examples for.
 pub(crate) fn not_blank(script: &str) -> Result<(), &'static str> {
     if script.trim().is_empty() { Err("the script is empty") } else { Ok(()) }
-}
-
-/// Opens a regular file in `directory` or below.
-pub(crate) fn open_within(directory: &Path, name: &Path) -> io::Result<File> {
-    let (directory, path) = (directory.canonicalize()?, directory.join(name).canonicalize()?);
-    let Ok(below) = path.strip_prefix(&directory) else {
-        return Err(io::Error::other("it is outside the directory of the file that names it"));
-    };
-    let file = open_below(&directory, below)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
-}
-
-/// Opens `directory`, then each component of `below` relative to the one before. No symbolic link is followed, so a
-/// component that was replaced by one after the path was resolved fails.
-fn open_below(directory: &Path, below: &Path) -> io::Result<File> {
-    let mut file = openat(CWD, directory, FLAGS, Mode::empty())?;
-    for component in below.components() {
-        file = openat(&file, component.as_os_str(), FLAGS, Mode::empty()).map_err(|error| match error {
-            // The error for sockets.
-            Errno::NXIO => not_regular(),
-            error => error.into(),
-        })?;
-    }
-    Ok(file.into())
-}
-
-fn not_regular() -> io::Error {
-    io::Error::other("it is not a regular file")
 }
 
 fn read_text(file: impl Read, bytes_max: u64) -> io::Result<String> {
@@ -148,89 +121,4 @@ fn utf_16(bytes: &[u8]) -> Option<Vec<u16>> {
         _ => return None,
     };
     Some(rest.as_chunks::<2>().0.iter().map(|pair| to_unit(*pair)).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{
-        fs,
-        os::unix::{fs::symlink, net::UnixListener},
-    };
-
-    use rustix::fs::mkfifoat;
-
-    use super::*;
-
-    #[test]
-    fn reads_only_regular_files_within_the_directory() {
-        let outside = tempfile::tempdir().unwrap();
-        let dir = outside.path().join("codecs");
-        fs::create_dir_all(dir.join("vendor")).unwrap();
-        for name in ["codecs/near.js", "codecs/vendor/below.js", "secret.js"] {
-            fs::write(outside.path().join(name), name).unwrap();
-        }
-        symlink("vendor/below.js", dir.join("inward.js")).unwrap();
-        symlink("../secret.js", dir.join("outward.js")).unwrap();
-        symlink("..", dir.join("up")).unwrap();
-        let _socket = UnixListener::bind(dir.join("socket.js")).unwrap();
-        mkfifoat(CWD, dir.join("pipe.js"), Mode::RUSR).unwrap();
-        let absolute = outside.path().join("secret.js");
-        for name in ["near.js", "./near.js", "vendor/below.js", "vendor/../near.js", "inward.js"] {
-            assert!(read_within(&dir, Path::new(name), SCRIPT_BYTES_MAX).unwrap().ends_with(".js"), "{name}");
-        }
-        for (name, reason) in [
-            ("../secret.js", "outside the directory"),
-            ("../../../../../../../../etc/passwd", "outside the directory"),
-            ("outward.js", "outside the directory"),
-            ("up/secret.js", "outside the directory"),
-            (absolute.to_str().unwrap(), "outside the directory"),
-            ("/dev/zero", "outside the directory"),
-            ("socket.js", "not a regular file"),
-            ("pipe.js", "not a regular file"),
-            ("vendor", "not a regular file"),
-            (".", "not a regular file"),
-            ("missing.js", "No such file"),
-        ] {
-            let error = read_within(&dir, Path::new(name), SCRIPT_BYTES_MAX).unwrap_err().to_string();
-            assert!(error.contains(reason), "{name}: {error}");
-        }
-    }
-
-    #[test]
-    fn follows_no_link_that_appears_after_the_path_was_resolved() {
-        let outside = tempfile::tempdir().unwrap();
-        let dir = outside.path().join("codecs");
-        fs::create_dir_all(dir.join("vendor")).unwrap();
-        fs::write(dir.join("vendor/below.js"), "below").unwrap();
-        fs::write(outside.path().join("below.js"), "secret").unwrap();
-        let opened =
-            |below: &str| open_below(&dir, Path::new(below)).and_then(|file| read_text(file, SCRIPT_BYTES_MAX));
-        assert_eq!(opened("vendor/below.js").unwrap(), "below");
-        symlink("..", dir.join("up")).unwrap();
-        symlink("../below.js", dir.join("below.js")).unwrap();
-        for below in ["up/below.js", "below.js"] {
-            assert!(fs::read_to_string(dir.join(below)).unwrap() == "secret");
-            opened(below).unwrap_err();
-        }
-    }
-
-    #[test]
-    fn limits_scripts_to_utf_8_and_one_mebibyte() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("x.js");
-        let (blanks, too_long) = (SCRIPT_BYTES_MAX as usize, "it has more than 1048576 bytes");
-        for (blanks, end, reason) in [
-            (blanks, "", None),
-            (blanks, " ", Some(too_long)),
-            (blanks - 2, "é", None),
-            (blanks - 1, "é", Some(too_long)),
-            (blanks, "é", Some(too_long)),
-        ] {
-            fs::write(&path, " ".repeat(blanks) + end).unwrap();
-            let told = read_script(&path).err().map(|error| error.to_string());
-            assert_eq!(told.as_deref(), reason, "{blanks} {end}");
-        }
-        fs::write(&path, [0xff, 0xfe]).unwrap();
-        assert_eq!(read_script(&path).unwrap_err().to_string(), "it is not UTF-8");
-    }
 }

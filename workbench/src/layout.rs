@@ -7,15 +7,14 @@ mod example;
 pub(crate) mod lines;
 mod listed;
 mod milesight;
-mod named;
+#[cfg(unix)]
+pub(crate) mod named;
 pub(crate) mod own;
-mod repeated;
 mod script;
 pub(crate) mod template;
 
 use std::{
     collections::BTreeSet,
-    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -23,10 +22,13 @@ use std::{
 use runtime::Engine;
 
 pub use self::bad_input::BadInput;
-use self::{bad_input::MEMORY_BYTES_MAX, dir::Dir, repeated::Seen};
+use self::{
+    bad_input::MEMORY_BYTES_MAX,
+    dir::{Dir, Tree},
+};
 use crate::{
     codec::{Codec, EXAMPLES_MAX, Example, memory_size::memory_bytes},
-    file::{directory_of, is_stdin, normal, read_script},
+    file::{Files, normal},
 };
 
 /// Maximum number of problems that are told one by one.
@@ -55,57 +57,10 @@ pub struct Found {
     claimed: BTreeSet<PathBuf>,
 }
 
-/// Reads a function given on the command line, with the files beside it that it requires; `-` is standard input.
-pub fn read_function(path: &Path) -> io::Result<String> {
-    let text = read_script(path)?;
-    match path.file_name().filter(|_| !is_stdin(path)) {
-        Some(name) => script::bundle::bundle(directory_of(path), Path::new(name), text).map_err(io::Error::other),
-        None => Ok(text),
-    }
-}
-
-/// Finds the codecs in `paths` and their examples, in any layout; with `filter`, those whose id contains it.
-///
-/// A path is a file, a directory with all below it, or `-` for JSON lines from standard input. `engine` evaluates
-/// examples that are written in JavaScript.
-pub fn find(paths: &[PathBuf], filter: Option<&str>, engine: &Arc<Engine>) -> Found {
-    let mut found = Found::new(filter, MEMORY_BYTES_MAX);
-    if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
-        found.problems.push(BadInput::InputTwice);
-        return found;
-    }
-    let mut seen = Seen::default();
-    for path in paths {
-        let before = (found.codecs.len(), found.problems.len());
-        match path.is_dir() {
-            true => read_tree(path, engine, &mut found),
-            false => {
-                named::read(path, engine, &mut found);
-                let problems = found.problems.split_off(before.1);
-                found.problems.extend(problems.into_iter().map(BadInput::of_named));
-                found.homes.resize(found.problems.len(), path.clone());
-            }
-        }
-        seen.leave_out(&mut found, before);
-    }
-    if found.more > 0 {
-        found.problems.push(BadInput::More(found.more));
-    }
-    if found.codecs.is_empty() && found.problems.is_empty() {
-        let nothing = match filter {
-            Some(filter) if found.others > 0 => format!("no codec id contains `{filter}`"),
-            _ => "these files contain no codecs: `airlock functions new` writes one, and `airlock functions test --help` \
-                  lists the layouts"
-                .to_owned(),
-        };
-        found.problems.push(BadInput::Nothing(nothing));
-    }
-    found
-}
-
 /// Finds the codecs that are described in some directories of the tree at `root`, given by the way from there. Other
 /// directories have examples of the scripts in `claimed`.
 pub(crate) fn find_in(
+    files: &dyn Files,
     root: &Path,
     dirs: &BTreeSet<PathBuf>,
     claimed: BTreeSet<PathBuf>,
@@ -113,22 +68,24 @@ pub(crate) fn find_in(
     engine: &Arc<Engine>,
 ) -> Found {
     let mut found = Found { claimed, ..Found::new(filter, MEMORY_BYTES_MAX) };
+    let tree = Tree { files, root, engine };
     let mut read_dirs = Vec::new();
-    for below in dirs.iter().filter(|below| root.join(below).is_dir()) {
-        let (dirs, problems) = dir::one(root, below, engine);
+    for below in dirs.iter().filter(|below| files.is_dir(&root.join(below))) {
+        let (dirs, problems) = tree.one(below);
         problems.into_iter().for_each(|problem| found.problem(problem));
         found.homes.resize(found.problems.len(), root.join(below));
         dirs.iter().for_each(|dir| read_dir_of_tree(dir, &mut found));
         read_dirs.push(below);
     }
     for below in read_dirs {
-        dir::one(root, below, engine).0.iter().for_each(|dir| read_alone(dir, &mut found));
+        tree.one(below).0.iter().for_each(|dir| read_alone(dir, &mut found));
     }
     found
 }
 
-fn read_tree(root: &Path, engine: &Arc<Engine>, found: &mut Found) {
-    let (dirs, problems) = dir::walk(root, engine);
+/// Finds the codecs of a tree, with their examples, in any layout.
+pub(crate) fn read_tree(tree: Tree<'_>, found: &mut Found) {
+    let (dirs, problems) = tree.walk();
     found.vendor = found.filter.as_ref().and_then(|filter| filter.split('/').next()).map(str::to_owned);
     for problem in problems {
         // It is about a directory as a whole.
@@ -166,8 +123,33 @@ fn read_dir(dir: &Dir<'_>, found: &mut Found) {
 
 /// Returns true if the name is that of a file that has examples, or names a script.
 fn is_descriptor(name: &str) -> bool {
-    let is_listed = listed::is_profile(name) || listed::is_package(name) || milesight::is_milesight(name);
-    is_listed || own::is_own(name) || device_repository::is_yaml(name) || name.ends_with(".jsonl")
+    Layout::of(name).is_some()
+}
+
+/// Layouts of files with examples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    Own,
+    DeviceRepository,
+    DeviceProfile,
+    Package,
+    Milesight,
+    Lines,
+}
+
+impl Layout {
+    /// The one that the name of a file tells.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        match name {
+            _ if own::is_own(name) => Some(Self::Own),
+            _ if device_repository::is_yaml(name) => Some(Self::DeviceRepository),
+            _ if listed::is_profile(name) => Some(Self::DeviceProfile),
+            _ if listed::is_package(name) => Some(Self::Package),
+            _ if milesight::is_milesight(name) => Some(Self::Milesight),
+            _ if name.ends_with(".jsonl") => Some(Self::Lines),
+            _ => None,
+        }
+    }
 }
 
 impl Found {
@@ -195,6 +177,13 @@ impl Found {
     pub(crate) fn problems_by_home(&self) -> impl Iterator<Item = (&BadInput, Option<&Path>)> {
         let homes = self.homes.iter().map(|home| Some(home.as_path())).chain(std::iter::repeat(None));
         self.problems.iter().zip(homes)
+    }
+
+    /// Tells how many problems are not told.
+    pub(crate) fn count_more(&mut self) {
+        if self.more > 0 {
+            self.problems.push(BadInput::More(self.more));
+        }
     }
 
     /// Adds a problem, up to a bound.

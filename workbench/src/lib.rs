@@ -25,12 +25,12 @@ pub use codec::{
     Codec, Example, Excluded, Expected, Input, Tolerance,
     compare::{Difference, Rules, differences, json_differences, truncate},
 };
-pub use file::{is_stdin, pending_file::PendingFile, read_script};
+pub use file::{disk::read_script, is_stdin, pending_file::PendingFile};
 pub use fuzz::{FuzzFinding, FuzzPlan, FuzzReport, Unread, fuzz};
 pub use layout::{
-    BadInput, Found, find,
-    lines::read,
-    read_function,
+    BadInput, Found,
+    lines::named::read,
+    named::{find, read_function},
     template::{CodecName, NewFile, write_new},
 };
 pub use lint::{

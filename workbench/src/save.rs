@@ -12,9 +12,10 @@ use types::Timestamp;
 
 use crate::{
     codec::{Codec, DEFAULT_TIME_MS, EXAMPLES_MAX, kind_name, takes_bytes},
+    file::disk::replace,
     fuzz::{FuzzFinding, FuzzPlan, FuzzReport},
     layout::{BadInput, own::is_own},
-    run::update::{FILE_BYTES_MAX, append::appended, replace},
+    run::update::{FILE_BYTES_MAX, append::appended},
     text::{
         surrogates::mark,
         yaml::{self, Node},

@@ -12,7 +12,7 @@ use super::{
     figures::{Bench, Change, CodecBench, MessageBench},
     statistics::Summary,
 };
-use crate::file::{pending_file::PendingFile, read_file};
+use crate::file::{disk::read_file, pending_file::PendingFile};
 
 /// Maximum size of a baseline, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;

@@ -1,7 +1,6 @@
 //! A directory with files that may belong to codecs, and the tree that it is in.
 
 use std::{
-    fs,
     io::{self, BufRead as _, BufReader, Read as _},
     path::{Component, Path, PathBuf},
     sync::Arc,
@@ -11,7 +10,10 @@ use runtime::{Engine, sanitize};
 use serde_json::Value;
 
 use super::{BadInput, example::literal, script::bundle};
-use crate::{file, text::place::Place};
+use crate::{
+    file::{self, Files},
+    text::place::Place,
+};
 
 /// Maximum size of a file with examples, in bytes.
 const EXAMPLES_BYTES_MAX: u64 = 4 << 20;
@@ -25,6 +27,8 @@ const GENERIC: [&str; 6] = ["vendor", "vendors", "codecs", "drivers", "examples"
 
 /// A directory of a tree, with the names of its files.
 pub(super) struct Dir<'a> {
+    /// What the tree is of.
+    pub(super) files: &'a dyn Files,
     /// The top of the tree: no file outside of it is read.
     pub(super) root: &'a Path,
     /// The way from there.
@@ -49,9 +53,10 @@ impl Dir<'_> {
 
     /// Reads a source. A name from a file may lead anywhere in the tree, but not out of it.
     pub(super) fn script(&self, name: &str) -> Result<String, BadInput> {
-        match file::read_script_within(self.root, &self.below.join(name)) {
+        let below = self.below.join(name);
+        match self.files.read_script_within(self.root, &below) {
             Ok(text) => {
-                bundle::bundle(self.root, &self.below.join(name), text).map_err(|reason| self.bad(name, 1, &reason))
+                bundle::bundle(self.files, self.root, &below, text).map_err(|reason| self.bad(name, 1, &reason))
             }
             Err(source) if source.kind() == io::ErrorKind::NotFound => {
                 Err(BadInput::NoScript { file: self.path(name).display().to_string(), source })
@@ -62,21 +67,25 @@ impl Dir<'_> {
 
     /// Reads a file with examples.
     pub(super) fn text(&self, name: &str) -> Result<String, BadInput> {
-        let text = file::read_within(self.root, &self.below.join(name), EXAMPLES_BYTES_MAX);
+        let text = self.files.read_within(self.root, &self.below.join(name), EXAMPLES_BYTES_MAX);
         text.map_err(|source| self.unreadable(name, source))
+    }
+
+    /// Opens a file.
+    pub(super) fn open(&self, name: &str) -> io::Result<Box<dyn io::Read>> {
+        self.files.open_within(self.root, &self.below.join(name))
     }
 
     /// The first bytes of a file, which tell its format.
     pub(super) fn start(&self, name: &str) -> io::Result<String> {
-        let mut reader = BufReader::new(file::open_within(self.root, &self.below.join(name))?);
+        let mut reader = BufReader::new(self.open(name)?);
         reader.fill_buf().map(file::decode_start)
     }
 
     /// The text of a script that cannot be read: it may be too long or in another encoding, of which ASCII is left.
     pub(super) fn raw_text(&self, name: &str) -> io::Result<String> {
         let mut bytes = Vec::new();
-        let file = file::open_within(self.root, &self.below.join(name))?;
-        file.take(file::SCRIPT_BYTES_MAX).read_to_end(&mut bytes)?;
+        self.open(name)?.take(file::SCRIPT_BYTES_MAX).read_to_end(&mut bytes)?;
         Ok(file::decode_start(&bytes).replace('\0', ""))
     }
 
@@ -121,56 +130,56 @@ impl Dir<'_> {
     }
 }
 
-/// The directories of the tree at `root`, in order, and their regular files. Symbolic links are left out.
-pub(super) fn walk<'a>(root: &'a Path, engine: &'a Arc<Engine>) -> (Vec<Dir<'a>>, Vec<BadInput>) {
-    let mut walk = Walk { root, engine, dirs: Vec::new(), problems: Vec::new(), left: ENTRIES_MAX };
-    let mut next = vec![PathBuf::new()];
-    while let Some(below) = next.pop() {
-        let mut dirs = walk.dir(&below);
-        if below.components().count() >= DEPTH_MAX && !dirs.is_empty() {
-            walk.problem(&root.join(&below), &format!("directories are nested more than {DEPTH_MAX} deep"));
-            dirs.clear();
+/// A tree of directories, which starts at `root`.
+#[derive(Clone, Copy)]
+pub(crate) struct Tree<'a> {
+    pub(crate) files: &'a dyn Files,
+    pub(crate) root: &'a Path,
+    /// Evaluates examples that are JavaScript.
+    pub(crate) engine: &'a Arc<Engine>,
+}
+
+impl<'a> Tree<'a> {
+    /// All directories, in order, and their regular files. Symbolic links are left out.
+    pub(super) fn walk(self) -> (Vec<Dir<'a>>, Vec<BadInput>) {
+        let mut walk = Walk::new(self);
+        let mut next = vec![PathBuf::new()];
+        while let Some(below) = next.pop() {
+            let mut dirs = walk.dir(&below);
+            if below.components().count() >= DEPTH_MAX && !dirs.is_empty() {
+                walk.problem(&self.root.join(&below), &format!("directories are nested more than {DEPTH_MAX} deep"));
+                dirs.clear();
+            }
+            next.extend(dirs.into_iter().rev().map(|name| below.join(name)));
         }
-        next.extend(dirs.into_iter().rev().map(|name| below.join(name)));
+        (walk.dirs, walk.problems)
     }
-    (walk.dirs, walk.problems)
-}
 
-/// The directory that `file` is in, alone with its other files.
-pub(super) fn around<'a>(file: &'a Path, engine: &'a Arc<Engine>) -> (Vec<Dir<'a>>, Vec<BadInput>) {
-    let (mut dirs, problems) = one(file::directory_of(file), Path::new(""), engine);
-    // A link that is named is meant.
-    let name = file.file_name().and_then(|name| name.to_str()).filter(|_| file.is_file());
-    if let (Some(name), Some(dir)) = (name, dirs.first_mut())
-        && !dir.has(name)
-    {
-        dir.names.push(name.to_owned());
+    /// One directory, without those in it.
+    pub(super) fn one(self, below: &Path) -> (Vec<Dir<'a>>, Vec<BadInput>) {
+        let mut walk = Walk::new(self);
+        walk.dir(below);
+        (walk.dirs, walk.problems)
     }
-    // Whatever else is there was not asked for.
-    let problems = if dirs.is_empty() { problems } else { Vec::new() };
-    (dirs, problems)
-}
-
-/// One directory of the tree at `root`, without those in it.
-pub(super) fn one<'a>(root: &'a Path, below: &Path, engine: &'a Arc<Engine>) -> (Vec<Dir<'a>>, Vec<BadInput>) {
-    let mut walk = Walk { root, engine, dirs: Vec::new(), problems: Vec::new(), left: ENTRIES_MAX };
-    walk.dir(below);
-    (walk.dirs, walk.problems)
 }
 
 struct Walk<'a> {
-    root: &'a Path,
-    engine: &'a Arc<Engine>,
+    tree: Tree<'a>,
     dirs: Vec<Dir<'a>>,
     problems: Vec<BadInput>,
     left: usize,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(tree: Tree<'a>) -> Self {
+        Self { tree, dirs: Vec::new(), problems: Vec::new(), left: ENTRIES_MAX }
+    }
+
     /// Adds a directory, and returns the names of those in it.
     fn dir(&mut self, below: &Path) -> Vec<String> {
-        let path = self.root.join(below);
-        let entries = match fs::read_dir(&path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+        let Tree { files, root, engine } = self.tree;
+        let path = root.join(below);
+        let entries = match files.entries(&path) {
             Ok(entries) => entries,
             Err(source) => {
                 self.problems.push(BadInput::File { file: path.display().to_string(), source });
@@ -179,12 +188,11 @@ impl Walk<'_> {
         };
         let (mut names, mut dirs) = (Vec::new(), Vec::new());
         for entry in entries {
-            let Ok(kind) = entry.file_type() else { continue };
-            match entry.file_name().into_string() {
-                Ok(name) if kind.is_dir() && !SKIPPED.contains(&name.as_str()) => dirs.push(name),
-                Ok(name) if kind.is_file() => names.push(name),
-                Err(_) if kind.is_dir() || kind.is_file() => self.problem(&entry.path(), "its name is not UTF-8"),
-                _ => {}
+            match entry.name.into_string() {
+                Ok(name) if entry.is_dir && !SKIPPED.contains(&name.as_str()) => dirs.push(name),
+                Ok(name) if !entry.is_dir => names.push(name),
+                Ok(_) => {}
+                Err(name) => self.problem(&path.join(name), "its name is not UTF-8"),
             }
         }
         let Some(left) = self.left.checked_sub(names.len() + dirs.len()) else {
@@ -194,7 +202,7 @@ impl Walk<'_> {
         self.left = left;
         names.sort();
         dirs.sort();
-        self.dirs.push(Dir { root: self.root, below: below.to_owned(), names, engine: self.engine });
+        self.dirs.push(Dir { files, root, below: below.to_owned(), names, engine });
         dirs
     }
 

@@ -1,13 +1,14 @@
 //! Reads codecs from files with one JSON object per line. A bad line does not keep the others from being read.
 
+#[cfg(unix)]
+pub(crate) mod named;
 pub(super) mod record;
+#[cfg(unix)]
 pub(super) mod stdin;
 
 use std::{
-    fs::File,
-    io::{self, BufRead, BufReader, Read},
-    os::unix::fs::FileTypeExt as _,
-    path::{Path, PathBuf},
+    io::{self, BufRead, BufReader, Read as _},
+    path::Path,
     sync::Arc,
 };
 
@@ -16,10 +17,10 @@ use serde::de::IgnoredAny;
 use serde_json::error::Category;
 
 use self::record::CodecLine;
-use super::{BadInput, Found, MEMORY_BYTES_MAX, dir::Dir};
+use super::{BadInput, Found, dir::Dir};
 use crate::{
     codec::Codec,
-    file::{self, BYTE_ORDER_MARK, directory_of, is_stdin, is_utf_16, open_within},
+    file::{BYTE_ORDER_MARK, Files, directory_of, is_utf_16, not_blank},
     text::{
         json_problem::json_problem,
         place::Place,
@@ -32,29 +33,13 @@ const LINE_BYTES_MAX: u64 = 2 << 20;
 /// Maximum number of bad lines of a file, which is then taken for something else.
 const BAD_LINES_MAX: usize = 100;
 
-/// Reads the codecs in `files` of JSON lines, where `-` is standard input; with `id`, only those whose id contains it.
-///
-/// A `script_file` must be in the directory of the file that names it, or below; for standard input, in the current
-/// directory.
-pub fn read(files: &[PathBuf], id: Option<&str>) -> Result<Vec<Codec>, BadInput> {
-    let mut found = Found::new(id, MEMORY_BYTES_MAX);
-    files.iter().for_each(|file| match is_stdin(file) {
-        true => read_lines(file, io::stdin().lock(), &mut found),
-        false => read_file(file, &mut found),
-    });
-    match found.problems.into_iter().next() {
-        Some(problem) => Err(problem),
-        None => Ok(found.codecs),
-    }
-}
-
 /// Reads the files of JSON lines in a directory. A repository may have others of that name.
 pub(super) fn read_dir(dir: &Dir<'_>, found: &mut Found) {
     for name in dir.names.iter().filter(|name| name.ends_with(".jsonl")) {
         let is_ours =
             |start: &str| ["\"script\"", "\"script_file\"", "\"examples\""].iter().any(|member| start.contains(member));
         let start = match dir.start(name) {
-            Ok(start) if is_ours(&start) => open_within(dir.root, &dir.below.join(name)).map(Some),
+            Ok(start) if is_ours(&start) => dir.open(name).map(Some),
             Ok(start) if is_json(&start) => Ok(None),
             Ok(_) => {
                 let reason = "it has no JSON lines: give it another name, if it has no codecs either";
@@ -66,7 +51,7 @@ pub(super) fn read_dir(dir: &Dir<'_>, found: &mut Found) {
         match start {
             Ok(Some(file)) => {
                 let path = dir.path(name);
-                FileReader { file: &path, dir: directory_of(&path), found, bad_lines: 0 }.read(BufReader::new(file));
+                read_lines(dir.files, &path, BufReader::new(file), found);
             }
             Ok(None) => {}
             Err(source) => found.problem(dir.unreadable(name, source)),
@@ -81,30 +66,13 @@ fn is_json(start: &str) -> bool {
     line.is_empty() || is_container || serde_json::from_str::<IgnoredAny>(line).is_ok()
 }
 
-/// Reads a file of JSON lines.
-pub(super) fn read_file(path: &Path, found: &mut Found) {
-    match open(path) {
-        Ok(file) => read_lines(path, BufReader::new(file), found),
-        Err(source) => found.problem(BadInput::File { file: path.display().to_string(), source }),
-    }
-}
-
 /// Reads JSON lines, which `path` stands for in reports.
-pub(super) fn read_lines(path: &Path, reader: impl BufRead, found: &mut Found) {
-    FileReader { file: path, dir: directory_of(path), found, bad_lines: 0 }.read(reader);
-}
-
-/// Opens a file or pipe; a device may never end.
-fn open(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
-    let kind = file.metadata()?.file_type();
-    match kind.is_file() || kind.is_fifo() {
-        true => Ok(file),
-        false => Err(io::Error::other("it is neither a file nor a pipe")),
-    }
+fn read_lines(files: &dyn Files, path: &Path, reader: impl BufRead, found: &mut Found) {
+    FileReader { files, file: path, dir: directory_of(path), found, bad_lines: 0 }.read(reader);
 }
 
 struct FileReader<'a> {
+    files: &'a dyn Files,
     file: &'a Path,
     dir: &'a Path,
     found: &'a mut Found,
@@ -174,12 +142,13 @@ impl FileReader<'_> {
         let script_file = codec.script_file.as_ref().map(|path| self.dir.join(path));
         let place = Place { file: Arc::new(self.file.to_owned()), line: line as usize, expectation: None };
         let codec = codec.into_codec(Codec { unknown_members, ..Codec::new(id, script, script_file) }, &place)?;
-        file::not_blank(&codec.script)?;
+        not_blank(&codec.script)?;
         Ok(codec)
     }
 
     fn script(&self, path: &Path) -> Result<String, String> {
-        file::read_script_within(self.dir, path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        let script = self.files.read_script_within(self.dir, path);
+        script.map_err(|error| format!("cannot read {}: {error}", path.display()))
     }
 }
 
@@ -196,7 +165,8 @@ fn reason(error: &serde_json::Error, line: &str) -> String {
 mod tests {
     use std::fs;
 
-    use super::*;
+    use super::{named::read_file, *};
+    use crate::layout::MEMORY_BYTES_MAX;
 
     fn read_line(line: &str, left: u64) -> Result<usize, String> {
         let dir = tempfile::tempdir().unwrap();

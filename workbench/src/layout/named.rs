@@ -1,99 +1,66 @@
-//! A single file: a script, or examples in any layout.
+//! Codecs in the files and directories that are named on the command line.
 
-use std::{fs, path::Path, sync::Arc};
+mod repeated;
+mod single;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use runtime::Engine;
 
-use super::{
-    BadInput, Found,
-    dir::{self, Dir},
-    is_descriptor,
-    lines::{self, stdin},
-    listed, read_dir,
-    script::entry,
-};
-use crate::{
-    codec::Codec,
-    file::{self, is_stdin},
+use self::repeated::Seen;
+use super::{BadInput, Found, bad_input::MEMORY_BYTES_MAX, dir::Tree, read_tree, script::bundle};
+use crate::file::{
+    directory_of,
+    disk::{Disk, read_script},
+    is_stdin,
 };
 
-/// Reads one file: examples in a layout that its name tells, a script with the examples beside it, or JSON lines.
-pub(super) fn read(path: &Path, engine: &Arc<Engine>, found: &mut Found) {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let is_script = is_script(path, name);
-    if is_stdin(path) {
-        return stdin::read(path, std::io::stdin().lock(), found);
-    }
-    if !is_script && (!is_descriptor(name) || name.ends_with(".jsonl")) {
-        return lines::read_file(path, found);
-    }
-    if let Err(source) = fs::metadata(path) {
-        return found.problem(BadInput::File { file: path.display().to_string(), source });
-    }
-    let (mut dirs, problems) = dir::around(path, engine);
-    problems.into_iter().for_each(|problem| found.problem(problem));
-    let Some(dir) = dirs.first_mut() else { return };
-    match is_script {
-        true => read_script(dir, name, found),
-        false => read_descriptor(dir, name, found),
+/// Reads a function given on the command line, with the files beside it that it requires; `-` is standard input.
+pub fn read_function(path: &Path) -> io::Result<String> {
+    let text = read_script(path)?;
+    match path.file_name().filter(|_| !is_stdin(path)) {
+        Some(name) => bundle::bundle(&Disk, directory_of(path), Path::new(name), text).map_err(io::Error::other),
+        None => Ok(text),
     }
 }
 
-/// Returns true if a file is a script. Some repositories keep scripts as `.txt`; JSON lines are told by their `{`.
-fn is_script(path: &Path, name: &str) -> bool {
-    let is_text = || name.ends_with(".txt") && fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    let starts_with_object = || file::read_script(path).is_ok_and(|text| text.trim_start().starts_with('{'));
-    [".js", ".mjs", ".cjs"].iter().any(|end| name.ends_with(end)) || is_text() && !starts_with_object()
-}
-
-/// Reads what a file with examples says, and complains if that is nothing.
-fn read_descriptor(dir: &mut Dir<'_>, name: &str, found: &mut Found) {
-    dir.names.retain(|other| other == name || !is_descriptor(other));
-    let count = |found: &Found| found.codecs.len() + found.others + found.problems.len();
-    let before = count(found);
-    read_dir(dir, found);
-    if count(found) == before && found.left > 0 {
-        let unreadable = if name.ends_with(".jsonl") { None } else { dir.text(name).err() };
-        found.problem(unreadable.unwrap_or_else(|| dir.bad(name, 1, "there are no codecs in it")));
+/// Finds the codecs in `paths` and their examples, in any layout; with `filter`, those whose id contains it.
+///
+/// A path is a file, a directory with all below it, or `-` for JSON lines from standard input. `engine` evaluates
+/// examples that are written in JavaScript.
+pub fn find(paths: &[PathBuf], filter: Option<&str>, engine: &Arc<Engine>) -> Found {
+    let mut found = Found::new(filter, MEMORY_BYTES_MAX);
+    if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
+        found.problems.push(BadInput::InputTwice);
+        return found;
     }
-}
-
-/// Reads a script, with the examples beside it.
-fn read_script(dir: &Dir<'_>, name: &str, found: &mut Found) {
-    let mut beside = Found::new(None, found.left);
-    read_dir(dir, &mut beside);
-    let own_path = dir.path(name);
-    let mut own = beside.codecs;
-    own.retain(|codec| codec.script_file.as_ref() == Some(&own_path));
-    let problems = beside.problems.into_iter().filter(|problem| {
-        let file = problem.place().map(|(file, _)| Path::new(file));
-        let is_script = own.is_empty() && file == Some(&own_path);
-        !is_script && file.is_none_or(|file| is_about(dir, file, name, &own))
-    });
-    problems.for_each(|problem| found.problem(problem));
-    match own.is_empty() {
-        true => found.script(dir, &dir.id(entry::stem(name)), name, Vec::new()),
-        false => own.into_iter().for_each(|codec| found.codec(codec)),
+    let mut seen = Seen::default();
+    for path in paths {
+        let before = (found.codecs.len(), found.problems.len());
+        match path.is_dir() {
+            true => read_tree(Tree { files: &Disk, root: path, engine }, &mut found),
+            false => {
+                single::read(path, engine, &mut found);
+                let problems = found.problems.split_off(before.1);
+                found.problems.extend(problems.into_iter().map(BadInput::of_named));
+                found.homes.resize(found.problems.len(), path.clone());
+            }
+        }
+        seen.leave_out(&mut found, before);
     }
-}
-
-/// Returns true if `file` has, or should have, examples of the script with this name. If the script has no examples,
-/// that is any file that is not named after another script.
-pub(super) fn is_about(dir: &Dir<'_>, file: &Path, script: &str, own: &[Codec]) -> bool {
-    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let places = own.iter().flat_map(|codec| &codec.examples).filter_map(|example| example.place.as_ref());
-    let names_it = || dir.has(name) && dir.text(name).is_ok_and(|text| text.contains(script));
-    let is_free = || own.is_empty() && !dir.names.iter().any(|other| is_named_after(name, other));
-    // What is wrong with another script is no matter of this one.
-    !name.ends_with(".js")
-        && (is_named_after(name, script)
-            || is_free()
-            || places.map(|place| place.file.as_path()).any(|other| other == file)
-            || names_it())
-}
-
-/// Returns true if a file's name says that it has examples of `script`.
-fn is_named_after(name: &str, script: &str) -> bool {
-    let stem = script.strip_suffix(".js");
-    stem.is_some_and(|stem| name.starts_with(&format!("{stem}."))) || listed::tests(name, script)
+    found.count_more();
+    if found.codecs.is_empty() && found.problems.is_empty() {
+        let nothing = match filter {
+            Some(filter) if found.others > 0 => format!("no codec id contains `{filter}`"),
+            _ => "these files contain no codecs: `airlock functions new` writes one, and `airlock functions test --help` \
+                  lists the layouts"
+                .to_owned(),
+        };
+        found.problems.push(BadInput::Nothing(nothing));
+    }
+    found
 }

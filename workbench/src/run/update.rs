@@ -2,6 +2,8 @@
 
 pub(crate) mod append;
 mod change;
+#[cfg(unix)]
+mod disk;
 mod edit;
 mod items;
 mod json;
@@ -12,8 +14,7 @@ mod yaml;
 
 use std::{
     collections::BTreeMap,
-    fs,
-    io::{self, Write},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -22,7 +23,7 @@ use runtime::sanitize;
 
 use self::edit::Update;
 use crate::{
-    file::{BYTE_ORDER_MARK, directory_of},
+    file::BYTE_ORDER_MARK,
     layout::BadInput,
     report::{CodecReport, ExampleOutcome, ExampleReport},
 };
@@ -100,13 +101,22 @@ impl Updates {
         }
     }
 
-    /// Writes the files. What stands around an expectation stays as it is, comments too; a file in which that cannot be
-    /// had stays as a whole.
-    pub fn write(self) -> Written {
+    /// Puts the results into the files that `read` returns, and gives those that change to `write`. What stands around
+    /// an expectation stays as it is, comments too; a file in which that cannot be had stays as a whole.
+    pub(crate) fn apply(
+        self,
+        read: impl Fn(&Path) -> io::Result<String>,
+        mut write: impl FnMut(&Path, &str) -> io::Result<()>,
+    ) -> Written {
         let reasons: Vec<_> = self.left.iter().map(|(left, count)| (left.reason(), *count)).collect();
         let mut written = Written { left: self.left.values().sum(), reasons, ..Written::default() };
         for (file, updates) in self.files {
-            match write_file(&file, &updates, &mut written) {
+            let path = file.as_path();
+            let count = read(path).and_then(|text| match edited(path, &text, &updates, &mut written) {
+                (_, 0) => Ok(0),
+                (text, count) => write(path, &text).map(|()| count),
+            });
+            match count {
                 Ok(0) => {}
                 Ok(count) => {
                     written.examples += count;
@@ -126,12 +136,8 @@ fn update(example: &ExampleReport) -> Result<(Arc<PathBuf>, Update), Left> {
     Ok((Arc::clone(&place.file), Update { line: place.line, expectation, settled }))
 }
 
-/// Replaces what it can in a file, and returns how much.
-fn write_file(path: &Path, updates: &[Update], written: &mut Written) -> io::Result<usize> {
-    if fs::metadata(path)?.len() > FILE_BYTES_MAX {
-        return Err(io::Error::other(format!("it has more than {FILE_BYTES_MAX} bytes")));
-    }
-    let text = fs::read_to_string(path)?;
+/// The text of a file with what can be replaced in it, and how much that is.
+fn edited(path: &Path, text: &str, updates: &[Update], written: &mut Written) -> (String, usize) {
     let mark = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
     let (mark, rest) = text.split_at(mark);
     let edited = edit::edit(rest, updates);
@@ -141,16 +147,5 @@ fn write_file(path: &Path, updates: &[Update], written: &mut Written) -> io::Res
         reason: format!("cannot be updated: {}", sanitize(&reason)),
     });
     written.problems.extend(problems);
-    if edited.count > 0 {
-        replace(path, &format!("{mark}{}", edited.text))?;
-    }
-    Ok(edited.count)
-}
-
-/// Writes a new file in place of the old one, so that nothing is lost if that fails; a link is replaced, not followed.
-pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(directory_of(path))?;
-    file.write_all(text.as_bytes())?;
-    fs::set_permissions(file.path(), fs::metadata(path)?.permissions())?;
-    file.persist(path).map(drop).map_err(|error| error.error)
+    (format!("{mark}{}", edited.text), edited.count)
 }

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     codec::Codec,
-    file::{SCRIPT_BYTES_MAX, decode},
+    file::{SCRIPT_BYTES_MAX, decode, disk::Disk},
     layout::{BadInput, Found, lines, script::entry},
 };
 
@@ -18,7 +18,7 @@ pub(in crate::layout) fn read(path: &Path, mut reader: impl BufRead, found: &mut
         Err(source) => return found.problem(BadInput::File { file: path.display().to_string(), source }),
     };
     if first.is_none_or(|first| first == b'{') {
-        return lines::read_lines(path, reader, found);
+        return lines::read_lines(&Disk, path, reader, found);
     }
     let mut bytes = Vec::new();
     if let Err(source) = reader.by_ref().take(SCRIPT_BYTES_MAX + 1).read_to_end(&mut bytes) {
@@ -27,7 +27,7 @@ pub(in crate::layout) fn read(path: &Path, mut reader: impl BufRead, found: &mut
     let is_whole = bytes.len() as u64 <= SCRIPT_BYTES_MAX;
     match decode(bytes.clone()).ok().filter(|text| is_whole && entry::is_script(text)) {
         Some(script) => found.codec(Codec::new(path.display().to_string(), script, None)),
-        None => lines::read_lines(path, Cursor::new(bytes).chain(reader), found),
+        None => lines::read_lines(&Disk, path, Cursor::new(bytes).chain(reader), found),
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
-use super::entry::{is_codec, stem, unreadable};
+use super::{
+    about::is_about,
+    entry::{is_codec, stem, unreadable},
+};
 use crate::{
     file::{directory_of, normal},
-    layout::{Found, dir::Dir, named::is_about},
+    layout::{Found, dir::Dir},
 };
 
 /// Maximum number of problems of a directory that are compared with its scripts; with more, each script may have one.

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::file::{self, SCRIPT_BYTES_MAX, normal};
+use crate::file::{Files, SCRIPT_BYTES_MAX, normal};
 
 /// Maximum number of files that a script is made of, besides itself.
 const MODULES_MAX: usize = 64;
@@ -15,11 +15,11 @@ const OWN: [&str; 4] = ["function require", "require =", "(require,", "__webpack
 
 /// The script with all files that it requires, or what is wrong with them. Functions are hoisted, so that its own lines
 /// stay where they are.
-pub(in crate::layout) fn bundle(root: &Path, below: &Path, text: String) -> Result<String, String> {
+pub(in crate::layout) fn bundle(files: &dyn Files, root: &Path, below: &Path, text: String) -> Result<String, String> {
     if OWN.iter().any(|own| text.contains(own)) {
         return Ok(text);
     }
-    let mut modules = Modules { root, numbers: BTreeMap::new(), functions: Vec::new(), bytes: text.len() };
+    let mut modules = Modules { files, root, numbers: BTreeMap::new(), functions: Vec::new(), bytes: text.len() };
     let names = modules.required(below, &text)?;
     if names.is_empty() {
         return Ok(text);
@@ -51,6 +51,7 @@ const LOADER: &str = "function __airlockRequire(names, name) {
 
 /// The files that a script requires, each as a function that fills its `exports`.
 struct Modules<'a> {
+    files: &'a dyn Files,
     root: &'a Path,
     numbers: BTreeMap<PathBuf, usize>,
     functions: Vec<String>,
@@ -79,7 +80,7 @@ impl Modules<'_> {
             return Ok(Some(*number));
         }
         let read = |file: PathBuf| {
-            let text = file::read_within(self.root, &file, SCRIPT_BYTES_MAX).ok()?;
+            let text = self.files.read_within(self.root, &file, SCRIPT_BYTES_MAX).ok()?;
             Some((file, text))
         };
         let Some((file, text)) = candidates.into_iter().find_map(read) else { return Ok(None) };

@@ -7,8 +7,11 @@ use std::{
 
 use runtime::Dialect;
 
-use super::{BadInput, Found};
-use crate::{codec::Codec, file::normal};
+use crate::{
+    codec::Codec,
+    file::normal,
+    layout::{BadInput, Found},
+};
 
 /// Codecs and problems that were found through earlier paths.
 #[derive(Default)]
