@@ -46,7 +46,7 @@ sources() {
     for file in $(sed -n '/\.wasm:/s/^[^:]*://p' "$built.d"); do
         realpath --relative-to="$root" "$file"
     done | grep -v '^\.\./' | LC_ALL=C sort -u
-    for name in Cargo.toml Cargo.lock build.sh runtime/Cargo.toml; do echo "workbench/browser/$name"; done
+    for name in Cargo.toml Cargo.lock build.sh runtime/Cargo.toml types/Cargo.toml; do echo "workbench/browser/$name"; done
     echo runtime/guest/packages
 }
 

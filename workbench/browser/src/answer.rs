@@ -13,6 +13,7 @@ use crate::{
     lint::{Verdict, finding::Finding, lint, target::Target},
     port::{Ported, port},
     submitted::Submitted,
+    tree::{self, Origin},
 };
 
 /// The longest payload of a LoRaWAN message, in bytes.
@@ -38,6 +39,16 @@ enum Question {
     Port { codec: Submitted, target: String },
     /// The faults of a codec with as many random payloads.
     Fuzz { codec: Submitted, seed: u64, count: u32 },
+    /// The codecs of the files that the page has opened.
+    Codecs,
+    /// One of them, with its payloads.
+    OpenCodec(Origin),
+    /// What came of its examples.
+    TestCodec { origin: Origin, text: Option<String> },
+    /// The files of its examples, expecting what it returns.
+    UpdateExamples { origin: Origin, text: Option<String> },
+    /// The file that tests codecs in CI.
+    CiFile,
 }
 
 /// The reply to a request, as JSON: `answer`, or the reason why there is none as `problem`.
@@ -64,6 +75,11 @@ impl Request {
                 written(&PortReply::new(&codec.script, port(&engine, slice::from_ref(&codec), target)))
             }
             Question::Fuzz { codec, seed, count } => written(&faults(&engine, &codec.codec()?, seed, count)),
+            Question::Codecs => written(&tree::list(&engine)),
+            Question::OpenCodec(origin) => written(&tree::open(&engine, &origin)?),
+            Question::TestCodec { origin, text } => written(&tree::test(&engine, &origin, text)),
+            Question::UpdateExamples { origin, text } => written(&tree::update(&engine, &origin, text)),
+            Question::CiFile => written(&tree::ci_file()),
         }
     }
 }

@@ -12,8 +12,9 @@ use runtime::Dialect;
 use super::BadInput;
 use crate::file::normal;
 
-const CI_FILE: &str = ".github/workflows/codecs.yml";
-const CI: &str = include_str!("template/codecs.yml");
+/// Where the file that tests codecs in CI is, from the top of a repository.
+pub(crate) const CI_FILE: &str = ".github/workflows/codecs.yml";
+pub(crate) const CI: &str = include_str!("template/codecs.yml");
 /// Maximum length of a name.
 const NAME_CHARS_MAX: usize = 64;
 

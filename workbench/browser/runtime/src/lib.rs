@@ -23,5 +23,6 @@ pub use contract::sources::{LimitsHash, Sources, SourcesHash};
 pub use contract::wire::{Dialect, EntryPoint, FailureKind, Function, LogLevel, Slot};
 pub use engine::{Engine, Functions, Sandbox};
 pub use limits::Limits;
+pub use page::ask as ask_page;
 pub use server::profile::recorder::{Chain, Recording, StepCost};
 pub use server::profile::steps::{ScriptFunction, Step, Steps};

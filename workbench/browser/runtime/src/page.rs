@@ -11,7 +11,7 @@ unsafe extern "C" {
 }
 
 /// The answer of the page; none if it is something else than expected.
-pub(crate) fn ask<T: DeserializeOwned>(request: &impl Serialize) -> Option<T> {
+pub fn ask<T: DeserializeOwned>(request: &impl Serialize) -> Option<T> {
     let request = serde_json::to_vec(request).ok()?;
     // SAFETY: the page reads these bytes before it returns, and keeps no address.
     let length = unsafe { ask_page(request.as_ptr(), request.len()) };
