@@ -1,6 +1,7 @@
 //! The playground: its sandbox gives what the server's gives, its page shows that, and its command serves only the page.
 
 mod examples;
+mod folder;
 mod fuzz;
 mod networks;
 mod page;

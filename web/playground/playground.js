@@ -11,6 +11,7 @@ import { showDownlink } from "./view/downlink.js";
 import { element, grouped, inBytes, shown } from "./view/element.js";
 import { ExamplesView, save } from "./view/examples.js";
 import { failureView } from "./view/failure.js";
+import { FolderView } from "./view/folder.js";
 import { FuzzView } from "./view/fuzz.js";
 import { NetworksView } from "./view/networks.js";
 import { ResultView } from "./view/result.js";
@@ -31,7 +32,11 @@ const costs = new CostsView(editor, by("editor"), by("cost"), by("costs"));
 const rows = new RowsView(by("rows"), (place) => select(place));
 const runner = new Runner(new Uint8Array(guest), limits, (report) => hear(report));
 const sandbox = { guest: new Uint8Array(guest), limits };
-new ExamplesView(by("examples-details"), sandbox, { codec: () => ({ sources: sources(), messages: readable(), downlink: downlink(), stem: stem() }) });
+const folder = new FolderView(by("folder-details"), sandbox, { codec: () => sources(), goTo, open: (codec) => show(codec) });
+new ExamplesView(by("examples-details"), sandbox, {
+  codec: () => ({ sources: sources(), messages: readable(), downlink: downlink(), stem: stem() }),
+  keep: (file, content) => folder.keep(file, content),
+});
 const fuzz = new FuzzView(by("fuzz-details"), sandbox, {
   codec: () => ({ sources: sources(), messages: begun() }),
   goTo,
@@ -68,7 +73,9 @@ async function start() {
   by("save").onclick = saveFile;
   addEventListener("hashchange", async () => {
     const state = await fromFragment(location.hash);
-    if (state !== null) restore(state);
+    if (state === null) return;
+    folder.leave();
+    restore(state);
   });
 }
 
@@ -76,9 +83,19 @@ async function start() {
 async function opened() {
   const file = await get("opened.json", "json").catch(() => null);
   if (file === null) return null;
-  name = file.name;
-  const payloads = file.uplinks.map(({ port, payload }) => `${port}: ${payload}`).join("\n");
-  return { text: file.text, dialect: file.dialect ?? "", payloads, fields: file.fields === null ? "" : JSON.stringify(file.fields) };
+  return stateOf(file);
+}
+
+/** The state with a codec and the messages of its examples. */
+function stateOf(codec) {
+  name = codec.name;
+  const payloads = codec.uplinks.map(({ port, payload }) => `${port}: ${payload}`).join("\n");
+  return { text: codec.text, dialect: codec.dialect ?? "", payloads, fields: codec.fields === null ? "" : JSON.stringify(codec.fields) };
+}
+
+/** Shows a codec of a folder. */
+function show(codec) {
+  restore(stateOf(codec));
 }
 
 function restore(state) {
@@ -91,6 +108,7 @@ function restore(state) {
 
 function changed() {
   run();
+  folder.changed();
   fuzz.changed();
   networks.changed();
   clearTimeout(linkTimer);
@@ -246,6 +264,7 @@ async function openFile() {
   by("file").value = "";
   if (file.size > limits.source_bytes_max) return announce(`${file.name} is larger than a codec may be.`);
   name = file.name;
+  folder.leave();
   editor.text = await file.text();
   changed();
   return announce(`Opened ${file.name}.`);

@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The number of the line with the cursor.
 const CURSOR_LINE: &str = "return document.querySelector('.cm-lineNumbers .cm-activeLineGutter').textContent;";
 const FOCUS: &str = "return document.activeElement.id;";
-const METER: &str = "function decodeUplink(input) {\n  if (input.bytes.length < 3) throw new Error('short');\n  return { data: { kind: input.bytes[0] > 9 ? 'b' : 'a', level: input.bytes[1] / 2 } };\n}\n\
+pub(super) const METER: &str = "function decodeUplink(input) {\n  if (input.bytes.length < 3) throw new Error('short');\n  return { data: { kind: input.bytes[0] > 9 ? 'b' : 'a', level: input.bytes[1] / 2 } };\n}\n\
                      function encodeDownlink(input) { return { fPort: 5, bytes: [input.data.level * 2] }; }\n\
                      function decodeDownlink(input) { return { data: { level: input.bytes[0] / 2 } }; }\n";
 const EXAMPLES: &str = "examples:\n  - {bytes: '010203', port: 7}\n  - {bytes: '01'}\n  - {function: downlink-encode, input: {data: {level: 3}}}\n";
@@ -96,7 +96,7 @@ pub(super) async fn ask(browser: &Browser, script: &str) -> Value {
 }
 
 /// Waits until a script returns a value.
-async fn returns(browser: &Browser, script: &str, value: Value) {
+pub(super) async fn returns(browser: &Browser, script: &str, value: Value) {
     let waits = async {
         while ask(browser, script).await != value {
             sleep(PAUSE).await;

@@ -13,7 +13,10 @@ export class ExamplesView {
   /** What is to be written once the examples have run. */
   #wanted = null;
 
-  /** The part in `details`. `page` has `codec()`; `sandbox` has the guest and its limits. */
+  /**
+   * The part in `details`. `page` has `codec()`, and `keep`, which takes the file if a folder is open that lacks it; `sandbox`
+   * has the guest and its limits.
+   */
   constructor(details, sandbox, page) {
     [this.#details, this.#sandbox, this.#page] = [details, sandbox, page];
     this.#select.append(...Object.entries(LAYOUTS).map(([name, { title }]) => element("option", { value: name }, title)));
@@ -44,10 +47,11 @@ export class ExamplesView {
     const { layout, stem, dialect } = this.#wanted;
     const { file, content, script, count, left } = writeExamples(layout, { stem, dialect, examples });
     if (count === 0) return this.#say("Nothing was saved: this layout can state none of these examples.");
-    save(file, content);
+    const isKept = this.#page.keep(file, content);
+    if (!isKept) save(file, content);
     const unstated = left === 0 ? "" : ` It leaves out ${grouped(left)}, which this layout cannot state.`;
     const cut = examples.cut === 0 ? "" : ` The last ${counted(examples.cut, "payload")} did not run: a codec has at most ${grouped(EXAMPLES_MAX)} examples.`;
-    return this.#say(`Saved ${file} with ${counted(count, "example")}. It belongs beside ${script}.${unstated}${cut}`);
+    return this.#say(`${isKept ? "Added to the folder: " : "Saved "}${file} with ${counted(count, "example")}. It belongs beside ${script}.${unstated}${cut}`);
   }
 
   #say(text) {

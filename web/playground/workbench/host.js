@@ -1,5 +1,5 @@
-// What the workbench asks of its page: to evaluate sources, and to run messages. `workbench/browser/runtime` asks, in
-// place of the server's sandbox.
+// What the workbench asks of its page: to evaluate sources, to run messages, and to read files that somebody has opened.
+// `workbench/browser` asks, in place of the server's sandbox and of a disk.
 
 import { Failure, Sandbox } from "../sandbox/sandbox.js";
 
@@ -10,11 +10,17 @@ export class Host {
   /** What is evaluated, with its sandbox, by number until the workbench forgets it. */
   #loaded = new Map();
   #last = 0;
+  #tree = null;
   #heard;
 
-  /** Runs the guest in `guest`; `heard` is called after each message. */
+  /** Runs the guest in `guest`; `heard` is called after each message, and each file that is read. */
   constructor(guest, heard) {
     [this.#guest, this.#heard] = [guest, heard];
+  }
+
+  /** The files that are read from now on. */
+  open(tree) {
+    this.#tree = tree;
   }
 
   /** Forgets what is evaluated: the workbench that would have is no more. */
@@ -23,11 +29,17 @@ export class Host {
   }
 
   /** The answer to a request; null where none is expected. */
-  answer({ load, call, forget }) {
+  answer({ load, call, forget, entries, read }) {
     if (load !== undefined) return this.#load(load);
     if (call !== undefined) return this.#call(call);
+    if (forget === undefined) return this.#files({ entries, read });
     this.#loaded.delete(forget.functions);
     return null;
+  }
+
+  #files(question) {
+    if (question.read !== undefined) this.#heard();
+    return this.#tree === null ? "missing" : this.#tree.answer(question);
   }
 
   #load({ sources, limits }) {

@@ -22,6 +22,11 @@ export class WorkbenchModule {
     [this.#module, this.#host] = [module, new Host(guest, heard)];
   }
 
+  /** The files that questions are about from now on. */
+  open(tree) {
+    this.#host.open(tree);
+  }
+
   /** The answer to a question (`workbench/browser/src/answer.rs`) within limits; throws an error that says why there is none. */
   answer(question, limits) {
     let told;

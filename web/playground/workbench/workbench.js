@@ -1,4 +1,5 @@
-// The page's side of the workbench: `functions lint`, `port` and `fuzz`, in a worker that starts with the first question.
+// The page's side of the workbench: `functions lint`, `port`, `fuzz` and `test`, in a worker that starts with the first
+// question.
 
 /** Examples of a codec: more of them are not read. */
 const EXAMPLES_MAX = 1024;
@@ -14,6 +15,8 @@ export class Workbench {
   /** The questions that wait for an answer, by their number. */
   #waiting = new Map();
   #timer = null;
+  /** The files that somebody has opened, by their paths. */
+  #files = new Map();
 
   /** `sandbox` has the guest and its limits. */
   constructor(sandbox) {
@@ -38,6 +41,43 @@ export class Workbench {
   /** The faults of a codec with random payloads; `heard` gets the number of messages that have run. */
   fuzz(codec, seed, count, heard) {
     return this.#ask({ fuzz: { codec, seed, count } }, heard);
+  }
+
+  /** Opens files, by their paths, in place of those that were opened before. */
+  openFiles(files) {
+    this.#files = new Map(files);
+    this.#worker?.postMessage({ files, isAnother: true });
+  }
+
+  /** Puts another file in the place of one, or a new one. */
+  putFile(path, file) {
+    this.#files.set(path, file);
+    this.#worker?.postMessage({ files: new Map([[path, file]]) });
+  }
+
+  /** The codecs of these files, and what cannot be read; `heard` gets the number of files that were read. */
+  codecs(heard) {
+    return this.#ask("codecs", heard);
+  }
+
+  /** One of them, by its origin, with its payloads. */
+  openCodec(origin) {
+    return this.#ask({ openCodec: origin });
+  }
+
+  /** What came of its examples; `text` is that of the codec if it is another one than in the files, or null. */
+  testCodec(origin, text, heard) {
+    return this.#ask({ testCodec: { origin, text } }, heard);
+  }
+
+  /** The texts of the files of its examples, expecting what it returns. */
+  updateExamples(origin, text) {
+    return this.#ask({ updateExamples: { origin, text } });
+  }
+
+  /** The file that tests codecs in CI. */
+  ciFile() {
+    return this.#ask("ciFile");
   }
 
   /** Ends what is asked; nothing that waits gets an answer. */
@@ -86,6 +126,7 @@ export class Workbench {
     worker.onmessage = ({ data }) => this.#hear(data);
     worker.onerror = () => this.stop("its scripts cannot be loaded");
     worker.postMessage(this.#given);
+    worker.postMessage({ files: this.#files });
     return worker;
   }
 }

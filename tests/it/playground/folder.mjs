@@ -1,0 +1,30 @@
+// Reads the codecs below a directory as the page does, in Node.js, and prints what came of their examples as JSON. With
+// `updated`, it then writes what the codecs return into the files of the examples. The limits are on standard input.
+
+import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+
+const [, , root, dir, what] = process.argv;
+const limits = JSON.parse(readFileSync(0, "utf8"));
+const { Tree } = await import(`${root}/web/playground/workbench/tree.js`);
+const { WorkbenchModule } = await import(`${root}/web/playground/workbench/module.js`);
+const module = await WebAssembly.compile(readFileSync(`${root}/workbench/browser.wasm`));
+const workbench = new WorkbenchModule(module, readFileSync(`${root}/runtime/guest.wasm`));
+const ask = (question) => workbench.answer(question, limits);
+
+const tree = new Tree(({ bytes }) => bytes);
+const put = (path, bytes) => tree.set(path, { bytes, size: bytes.length });
+for (const path of readdirSync(dir, { recursive: true })) {
+  if (statSync(`${dir}/${path}`).isFile()) put(path, new Uint8Array(readFileSync(`${dir}/${path}`)));
+}
+workbench.open(tree);
+const { codecs, problems } = ask("codecs");
+const tested = codecs.map((codec) => ({ ...codec, opened: ask({ openCodec: codec.origin }), tested: ask({ testCodec: { origin: codec.origin, text: null } }) }));
+if (what === "updated") {
+  for (const { origin } of codecs) {
+    for (const { path, text } of ask({ updateExamples: { origin, text: null } }).files) {
+      writeFileSync(`${dir}/${path}`, text);
+      put(path, new TextEncoder().encode(text));
+    }
+  }
+}
+process.stdout.write(JSON.stringify({ codecs: tested, problems, ci: ask("ciFile") }));

@@ -1,0 +1,90 @@
+// A folder that somebody has opened, or single files: what is in them, and what has been changed and is not saved yet.
+
+const BYTE_ORDER_MARK = "\ufeff";
+
+export class Folder {
+  /** The files by their paths: each has the `file`, and the `handle` that writes it, or null. */
+  #files;
+  /** Texts that were read, and those that are not saved yet, by their paths. */
+  #texts = new Map();
+  #edits = new Map();
+
+  /** `handle` is that of the folder, where the browser gives one. */
+  constructor(name, files, handle = null) {
+    [this.name, this.#files, this.handle] = [name, files, handle];
+  }
+
+  /** The files as they are to be now, by their paths. */
+  blobs() {
+    const blobs = [...this.#files].map(([path, { file }]) => [path, file]);
+    return new Map([...blobs, ...[...this.#edits.keys()].map((path) => [path, this.blob(path)])]);
+  }
+
+  blob(path) {
+    return this.#edits.has(path) ? new Blob([this.#edits.get(path)]) : this.#files.get(path).file;
+  }
+
+  has(path) {
+    return this.#edits.has(path) || this.#files.has(path);
+  }
+
+  /** The file as it was opened, and its handle; undefined if it is a new one. */
+  entry(path) {
+    return this.#files.get(path);
+  }
+
+  /** The text of a file as it is to be now, with the line ends of pages. Fails if it is none. */
+  async text(path) {
+    if (!this.#texts.has(path) && this.#files.has(path)) this.#texts.set(path, await textOf(path, this.#files.get(path).file));
+    return ofPage(this.#edits.get(path) ?? this.#texts.get(path));
+  }
+
+  /** Another text for a file that was read, or a new file. */
+  edit(path, text) {
+    const before = this.#texts.get(path);
+    const after = before === undefined ? text : asBefore(before, text);
+    if (after === before || (before !== undefined && ofPage(before) === text)) this.#edits.delete(path);
+    else this.#edits.set(path, after);
+  }
+
+  /** The paths of files that are not saved yet. */
+  get changed() {
+    return [...this.#edits.keys()].sort();
+  }
+
+  /** The text that is to be saved, with the line ends that the file had. */
+  unsaved(path) {
+    return this.#edits.get(path);
+  }
+
+  /** Hears that a file was saved. */
+  saved(path, file, handle) {
+    this.#texts.set(path, this.#edits.get(path));
+    this.#edits.delete(path);
+    this.#files.set(path, { file, handle });
+  }
+}
+
+async function textOf(path, file) {
+  const bytes = await file.arrayBuffer().catch(() => {
+    throw new Error(`${path} has changed on disk, or is gone: open it again.`);
+  });
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    if (!text.includes("\0")) return text;
+  } catch {
+    // It is told below.
+  }
+  throw new Error(`${path} is not in UTF-8, so that it cannot be changed here.`);
+}
+
+/** A text without the byte order mark, and with the line ends that fields of pages have. */
+function ofPage(text) {
+  return text.replace(BYTE_ORDER_MARK, "").replace(/\r\n?/g, "\n");
+}
+
+/** A text with the byte order mark and the line ends of the one before. */
+function asBefore(before, text) {
+  const mark = before.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : "";
+  return mark + (before.includes("\r\n") ? text.replace(/\n/g, "\r\n") : text);
+}

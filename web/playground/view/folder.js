@@ -1,0 +1,290 @@
+// A folder, or files: its codecs, what each returns for its examples, and what is changed and saved there.
+
+import { takeDropped, takeFiles, pickFiles, pickFolder } from "../folder/pick.js";
+import { saveFolder } from "../folder/save.js";
+import { Workbench } from "../workbench/workbench.js";
+import { counted, element, shown } from "./element.js";
+import { problemsView, testedView, totals } from "./tested.js";
+
+/** The pause in typing after which examples run again, in milliseconds. */
+const DELAY_MS = 400;
+
+export class FolderView {
+  #part;
+  #page;
+  #workbench;
+  #folder = null;
+  #codecs = [];
+  /** The codec in the editor: its `origin`, whether its text `isFile`, and the text when it was last looked at. */
+  #open = null;
+  /** The choice of a codec that was made last: an older one is not opened any more. */
+  #choice = null;
+  /** The file with examples that is shown. */
+  #file = null;
+  #timer = null;
+  #isTesting = false;
+  #isTestWanted = false;
+
+  /** The part in `details`. `page` has `codec()`, `goTo`, and `open` for a codec; `sandbox` has the guest and its limits. */
+  constructor(details, sandbox, page) {
+    [this.#part, this.#page, this.#workbench] = [details, page, new Workbench(sandbox)];
+    const [folders, files] = [this.#by("folder-input"), this.#by("files-input")];
+    this.#by("folder-open").onclick = () => this.#take(pickFolder, folders);
+    this.#by("files-open").onclick = () => this.#take(pickFiles, files);
+    for (const input of [folders, files]) input.onchange = () => this.#taken(input);
+    this.#by("folder-codec").onchange = ({ target }) => this.#choose(Number(target.value));
+    this.#by("folder-file").onchange = ({ target }) => this.#show(target.value);
+    this.#by("folder-text").oninput = ({ target }) => this.#write(this.#file, target.value);
+    this.#by("folder-update").onclick = () => this.#trying(() => this.#update());
+    this.#by("folder-ci").onclick = () => this.#trying(() => this.#addCiFile());
+    this.#by("folder-save").onclick = () => this.#trying(() => this.#save());
+    const hasFiles = ({ dataTransfer }) => dataTransfer.types.includes("Files");
+    details.ondragover = (event) => hasFiles(event) && event.preventDefault();
+    details.ondrop = (event) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      const dropped = takeDropped(event.dataTransfer);
+      this.#trying(async () => this.#opened(await dropped));
+    };
+    addEventListener("beforeunload", (event) => {
+      if (this.#folder?.changed.length > 0) event.preventDefault();
+    });
+  }
+
+  /** Hears that the text of the codec may be another. */
+  changed() {
+    if (this.#open === null) return;
+    const { text } = this.#page.codec();
+    if (text === this.#open.text) return;
+    this.#open.text = text;
+    if (this.#open.isFile) this.#put(this.#open.origin.script, text);
+    this.#later();
+  }
+
+  /** Hears that another codec is in the editor, which is none of this folder. */
+  leave() {
+    [this.#open, this.#choice] = [null, null];
+    if (this.#folder === null) return;
+    this.#by("folder-codec").value = "";
+    this.#verdict("Another codec is in the editor.");
+    this.#part.querySelector(".outcomes").replaceChildren();
+    this.#by("folder-examples").hidden = true;
+  }
+
+  /**
+   * Takes a new file with examples of the codec, if that is one of this folder and has none: it is saved with the rest.
+   * Returns whether it did.
+   */
+  keep(name, content) {
+    const { script, examples } = this.#open?.origin ?? {};
+    if (!this.#open?.isFile || examples !== null) return false;
+    const path = script.split("/").slice(0, -1).concat(name).join("/");
+    if (this.#folder.has(path)) return false;
+    this.#put(path, content);
+    this.#trying(() => this.#list(script));
+    return true;
+  }
+
+  #by(id) {
+    return this.#part.querySelector(`#${id}`);
+  }
+
+  /** Opens what somebody picks; where the browser has no picker, its field for files has. */
+  #take(pick, input) {
+    this.#trying(async () => {
+      const folder = await pick();
+      return folder === undefined ? input.click() : this.#opened(folder);
+    });
+  }
+
+  #taken(input) {
+    this.#trying(async () => {
+      const folder = input.files.length === 0 ? null : takeFiles(input.files);
+      input.value = "";
+      await this.#opened(folder);
+    });
+  }
+
+  async #trying(act) {
+    try {
+      await act();
+    } catch (error) {
+      this.#say(error.message);
+    }
+  }
+
+  async #opened(folder) {
+    if (folder === null) return;
+    const unsaved = this.#folder?.changed.length ?? 0;
+    if (unsaved > 0 && !confirm(`${this.#folder.name} has ${counted(unsaved, "change")} that ${unsaved === 1 ? "is" : "are"} not saved. Open ${folder.name} all the same?`)) return;
+    [this.#folder, this.#open, this.#choice] = [folder, null, null];
+    this.#workbench.openFiles(folder.blobs());
+    await this.#list(null);
+  }
+
+  /** Lists the codecs, and opens the one with a script, or the first. */
+  async #list(script) {
+    const folder = this.#folder;
+    const heard = (count) => this.#say(`Reading ${folder.name}: ${counted(count, "file")} or messages…`);
+    this.#say(`Reading ${folder.name}…`);
+    const { codecs, problems } = await this.#workbench.codecs(heard);
+    if (folder !== this.#folder) return;
+    this.#codecs = codecs;
+    const options = codecs.map(({ origin, layout, examples }, place) => {
+      const what = layout === null ? "no examples" : `${counted(examples, "example")}, ${layout}`;
+      return element("option", { value: String(place) }, `${origin.id === "." ? folder.name : origin.id} (${what})`);
+    });
+    this.#by("folder-codec").replaceChildren(...options);
+    this.#part.querySelector(".problems").replaceChildren(...problemsView(problems));
+    this.#by("folder-body").hidden = codecs.length === 0;
+    this.#drawChanged();
+    const unread = problems.length === 0 ? "" : ` ${counted(problems.length, "problem")} with files: see below.`;
+    this.#say(codecs.length === 0 ? `There are no codecs in ${folder.name}.${unread}` : `${folder.name}: ${counted(codecs.length, "codec")}.${unread}`);
+    if (codecs.length > 0) await this.#choose(Math.max(0, codecs.findIndex(({ origin }) => script !== null && origin.script === script)));
+  }
+
+  #choose(place) {
+    return this.#trying(async () => {
+      const [{ origin }, choice] = [this.#codecs[place], Symbol("choice")];
+      this.#choice = choice;
+      this.#by("folder-codec").value = String(place);
+      const { text, isFile, dialect, uplinks, fields, files } = await this.#workbench.openCodec(origin);
+      const isText = isFile && (await this.#folder.text(origin.script).then(() => true, () => false));
+      if (choice !== this.#choice) return;
+      this.#open = null;
+      this.#page.open({ name: origin.script ?? origin.id, text, dialect, uplinks, fields });
+      // The editor has line ends of its own.
+      this.#open = { origin, isFile: isText, text: this.#page.codec().text };
+      this.#by("folder-part").hidden = isText;
+      this.#by("folder-file").replaceChildren(...files.map((file) => element("option", { value: file }, file)));
+      this.#by("folder-examples").hidden = files.length === 0;
+      this.#part.querySelector(".outcomes").replaceChildren();
+      await Promise.all([files.length === 0 ? null : this.#show(files[0]), this.#test()]);
+    });
+  }
+
+  /** Shows a file with examples, to be changed. */
+  async #show(file) {
+    const area = this.#by("folder-text");
+    this.#file = file;
+    this.#by("folder-file").value = file;
+    area.value = "";
+    area.disabled = true;
+    await this.#trying(async () => {
+      const text = await this.#folder.text(file);
+      if (file !== this.#file) return;
+      area.value = text;
+      area.disabled = false;
+    });
+  }
+
+  #write(path, text) {
+    this.#put(path, text);
+    this.#later();
+  }
+
+  #put(path, text) {
+    this.#folder.edit(path, text);
+    this.#workbench.putFile(path, this.#folder.blob(path));
+    this.#drawChanged();
+  }
+
+  #later() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#test(), DELAY_MS);
+  }
+
+  /** The text of the codec, if no file has it. */
+  get #text() {
+    return this.#open.isFile ? null : this.#open.text;
+  }
+
+  /** Runs the examples; while they run, they are not run again before they have ended. */
+  async #test() {
+    this.#isTestWanted = true;
+    if (this.#isTesting) return;
+    this.#isTesting = true;
+    while (this.#isTestWanted && this.#open !== null) {
+      this.#isTestWanted = false;
+      const open = this.#open;
+      const heard = (count) => this.#verdict(`Running: ${counted(count, "message")}…`);
+      this.#verdict("Running…");
+      const tested = await this.#workbench.testCodec(open.origin, this.#text, heard).catch(({ message }) => ({ message }));
+      if (open === this.#open) this.#told(tested);
+    }
+    this.#isTesting = false;
+  }
+
+  #told({ message, report, problems }) {
+    const outcomes = this.#part.querySelector(".outcomes");
+    if (message !== undefined) {
+      outcomes.replaceChildren();
+      return this.#verdict(`The examples did not run: ${message}`);
+    }
+    const find = (file, line) => this.#trying(() => this.#find(file, line));
+    const views = report === null ? [] : testedView(report, this.#page.goTo, find);
+    outcomes.replaceChildren(...problemsView(problems), ...views);
+    return this.#verdict(report === null ? "The codec cannot be read from its files." : totals(report));
+  }
+
+  /** Moves to a line of a file with examples. */
+  async #find(file, line) {
+    if (file !== this.#file) await this.#show(file);
+    const area = this.#by("folder-text");
+    const lines = area.value.split("\n");
+    const start = lines.slice(0, line - 1).reduce((sum, { length }) => sum + length + 1, 0);
+    area.focus();
+    area.setSelectionRange(start, start + (lines[line - 1]?.length ?? 0));
+    area.scrollTop = (area.scrollHeight / lines.length) * Math.max(0, line - 3);
+  }
+
+  async #update() {
+    const open = this.#open;
+    if (open === null) return;
+    const { files, examples, left, problems } = await this.#workbench.updateExamples(open.origin, this.#text);
+    if (open !== this.#open) return;
+    for (const { path, text } of files) {
+      await this.#folder.text(path);
+      this.#put(path, text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n"));
+    }
+    const reasons = left.map(([reason, count]) => ` ${counted(count, "example")} not: ${reason}.`).join("");
+    const refused = problems.map(({ file, line, reason }) => ` ${file}, line ${line}: ${reason}.`).join("");
+    this.#say(`${counted(examples, "example")} now expect${examples === 1 ? "s" : ""} what the codec returns.${reasons}${refused}`);
+    if (this.#file !== null) await this.#show(this.#file);
+    await this.#test();
+  }
+
+  async #addCiFile() {
+    const { path, text } = await this.#workbench.ciFile();
+    if (this.#folder.has(path)) return this.#say(`${path} is there already.`);
+    this.#put(path, text);
+    return this.#say(`${path} is saved with the rest. GitHub reads it at the top of a repository; put the address of your Airlock into it.`);
+  }
+
+  async #save() {
+    // The browser may ask first.
+    this.#say("Saving…");
+    const { written, downloaded, name } = await saveFolder(this.#folder);
+    this.#drawChanged();
+    const saved = written.length === 0 ? "" : `Saved ${written.join(", ")}. `;
+    const loaded = name === null ? "" : `Downloaded ${name}, with ${downloaded.join(", ")}: put it where the rest is.`;
+    for (const path of [...written, ...downloaded]) this.#workbench.putFile(path, this.#folder.blob(path));
+    this.#say(`${saved}${loaded}`.trim());
+  }
+
+  #drawChanged() {
+    const { changed } = this.#folder;
+    const button = this.#by("folder-save");
+    button.disabled = changed.length === 0;
+    button.textContent = changed.length === 0 ? "Nothing to save" : `Save ${counted(changed.length, "file")}`;
+    button.title = changed.join("\n");
+  }
+
+  #say(text) {
+    this.#by("folder-said").textContent = shown(text);
+  }
+
+  #verdict(text) {
+    this.#by("folder-verdict").textContent = shown(text);
+  }
+}
