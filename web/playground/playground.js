@@ -64,7 +64,7 @@ async function get(path, what) {
 }
 
 async function start() {
-  restore((await fromFragment(location.hash)) ?? (await opened()) ?? SAMPLE);
+  restore((await linked()) ?? (await opened()) ?? SAMPLE);
   for (const id of FIELDS) by(id).addEventListener("input", () => changed());
   by("downlink-details").addEventListener("toggle", () => changed());
   by("share").onclick = share;
@@ -72,11 +72,18 @@ async function start() {
   by("file").onchange = openFile;
   by("save").onclick = saveFile;
   addEventListener("hashchange", async () => {
-    const state = await fromFragment(location.hash);
+    const state = await linked();
     if (state === null) return;
     folder.leave();
     restore(state);
   });
+}
+
+/** What the link carries; null if it carries nothing. */
+async function linked() {
+  const state = await fromFragment(location.hash);
+  if (state === null && location.hash.length > 1) announce("This link cannot be read: a part of it may be missing.");
+  return state;
 }
 
 /** What `airlock playground FILE` opens; null for nothing. */

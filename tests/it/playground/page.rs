@@ -179,6 +179,11 @@ async fn what_is_typed_runs_and_the_link_carries_it() {
     shows(&browser, "outcome", "port").await;
     assert!(browser.value("#payloads").await.contains("frm_payload"));
     assert!(link.as_str().starts_with(&playground.url));
+    let (start, _) = link.as_str().split_at(link.as_str().len() - 20);
+    browser.client.goto("about:blank").await.unwrap();
+    browser.client.goto(start).await.unwrap();
+    shows(&browser, "said", "This link cannot be read").await;
+    shows(&browser, "verdict", "Decoded").await;
 }
 
 // Conformance: playground
