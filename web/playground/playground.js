@@ -32,7 +32,11 @@ const costs = new CostsView(editor, by("editor"), by("cost"), by("costs"));
 const rows = new RowsView(by("rows"), (place) => select(place));
 const runner = new Runner(new Uint8Array(guest), limits, (report) => hear(report));
 const sandbox = { guest: new Uint8Array(guest), limits };
-const folder = new FolderView(by("folder-details"), sandbox, { codec: () => sources(), goTo, open: (codec) => show(codec) });
+const folder = new FolderView(by("folder-details"), sandbox, {
+  codec: () => ({ sources: sources(), messages: readable() }),
+  goTo,
+  open: (codec) => show(codec),
+});
 new ExamplesView(by("examples-details"), sandbox, {
   codec: () => ({ sources: sources(), messages: readable(), downlink: downlink(), stem: stem() }),
   keep: (file, content) => folder.keep(file, content),

@@ -22,6 +22,8 @@ use crate::{
     },
 };
 
+/// The way to the examples in a file.
+const LIST: [&str; 1] = ["examples"];
 /// Members that identify an example, besides its expectation.
 const CALL: [&str; 6] = ["function", "port", "bytes", "input", "time", "variables"];
 
@@ -71,7 +73,7 @@ fn file(codec: &Codec, script: &Path) -> PathBuf {
 fn write(file: &Path, script: &Path, codec: &Codec, plan: &FuzzPlan, mut new: Vec<Value>) -> io::Result<usize> {
     if file.symlink_metadata().is_err() {
         let dialect = plan.dialect.or(codec.dialect).map(|dialect| format!("dialect: {}\n", dialect.name()));
-        let text = appended(&dialect.unwrap_or_default(), &new).map_err(io::Error::other)?;
+        let text = appended(&dialect.unwrap_or_default(), &LIST, &new).map_err(io::Error::other)?;
         OpenOptions::new().write(true).create_new(true).open(file)?.write_all(text.as_bytes())?;
         return Ok(new.len());
     }
@@ -89,7 +91,7 @@ fn write(file: &Path, script: &Path, codec: &Codec, plan: &FuzzPlan, mut new: Ve
     if known.len() + new.len() > EXAMPLES_MAX {
         return Err(io::Error::other(format!("it would have more than {EXAMPLES_MAX} examples")));
     }
-    replace(file, &appended(&text, &new).map_err(io::Error::other)?)?;
+    replace(file, &appended(&text, &LIST, &new).map_err(io::Error::other)?)?;
     Ok(new.len())
 }
 

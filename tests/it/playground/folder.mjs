@@ -1,5 +1,6 @@
 // Reads the codecs below a directory as the page does, in Node.js, and prints what came of their examples as JSON. With
-// `updated`, it then writes what the codecs return into the files of the examples. The limits are on standard input.
+// `updated`, it then writes what the codecs return into the files of the examples; with `added`, a payload that no example
+// has, and one that they have. The limits are on standard input.
 
 import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 
@@ -19,12 +20,24 @@ for (const path of readdirSync(dir, { recursive: true })) {
 workbench.open(tree);
 const { codecs, problems } = ask("codecs");
 const tested = codecs.map((codec) => ({ ...codec, opened: ask({ openCodec: codec.origin }), tested: ask({ testCodec: { origin: codec.origin, text: null } }) }));
+const write = ({ path, text }) => {
+  writeFileSync(`${dir}/${path}`, text);
+  put(path, new TextEncoder().encode(text));
+};
 if (what === "updated") {
-  for (const { origin } of codecs) {
-    for (const { path, text } of ask({ updateExamples: { origin, text: null } }).files) {
-      writeFileSync(`${dir}/${path}`, text);
-      put(path, new TextEncoder().encode(text));
+  for (const { origin } of codecs) ask({ updateExamples: { origin, text: null } }).files.forEach(write);
+}
+const added = {};
+if (what === "added") {
+  for (const { origin, opened } of codecs) {
+    const known = opened.uplinks.map(({ port, payload }) => ({ port, payload: [...Buffer.from(payload, "hex")] }));
+    try {
+      const answer = ask({ addExamples: { origin, text: null, payloads: [...known, { port: 9, payload: [8, 0] }] } });
+      if (answer.file !== null) write(answer.file);
+      added[origin.id] = [answer.added, answer.left];
+    } catch (error) {
+      added[origin.id] = error.message;
     }
   }
 }
-process.stdout.write(JSON.stringify({ codecs: tested, problems, ci: ask("ciFile") }));
+process.stdout.write(JSON.stringify({ codecs: tested, problems, ci: ask("ciFile"), added }));

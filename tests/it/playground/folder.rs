@@ -176,6 +176,32 @@ fn the_page_writes_results_into_files_as_the_program_does() {
 
 // Conformance: playground
 #[test]
+fn payloads_become_examples_that_pass_in_the_layout_of_their_file() {
+    if !has_node() {
+        return;
+    }
+    let (engine, _) = vectors::codecs();
+    let dir = tempfile::tempdir().unwrap();
+    write_tree(dir.path());
+    let told = in_node(&engine, dir.path(), "added");
+    let by_hand = "examples of this layout are written by hand, in their file";
+    assert_eq!(
+        told["added"],
+        json!({
+            "alone": "no file has examples of its decoder", "line": by_hand, "milesight/th1": by_hand, "own/meter": [1, 0],
+            "package": [1, 0], "profiles/meter": [1, 0], "repository/acme/meter": [1, 0], "unloaded/meter": [0, 1],
+        })
+    );
+    let output = run(airlock(dir.path()).args(["functions", "test", ".", "--format", "json"]), "");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let totals: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!((&totals["passed"], &totals["failed"]), (&json!(5), &json!(7)), "{text}");
+    let profile = fs::read_to_string(dir.path().join("profiles/test_decode_meter.json")).unwrap();
+    assert!(profile.starts_with("[\n  // wrong\n  {\"name\": \"wrong\"") && profile.ends_with("}}}\n]\n"), "{profile}");
+}
+
+// Conformance: playground
+#[test]
 fn files_of_a_folder_are_taken_and_changed_within_bounds() {
     if !has_node() {
         return;
@@ -248,12 +274,18 @@ async fn edit_in(name: &'static str, look: Look) {
     shows(&browser, "folder-save", "Nothing to save").await;
     browser.click("#folder-update").await;
     shows(&browser, "folder-verdict", "2 examples: 2 passed.").await;
+    paste(&browser, "payloads", "0: 04\n9: 08").await;
+    browser.click("#folder-add").await;
+    shows(&browser, "folder-said", "Added 1 example to own/meter.test.yaml.").await;
+    shows(&browser, "folder-verdict", "3 examples: 3 passed.").await;
     browser.click("#folder-ci").await;
     shows(&browser, "folder-save", "Save 2 files").await;
     browser.click("#folder-save").await;
     shows(&browser, "folder-said", "Saved own/meter.test.yaml, .github/workflows/codecs.yml.").await;
     let saved = read(&browser, "own/meter.test.yaml").await;
-    assert_eq!(saved, WRONG.replace("level: 6", "level: 3"));
+    let (before, added) = saved.split_at(WRONG.len());
+    assert_eq!(before, WRONG.replace("level: 6", "level: 3"));
+    assert!(added.contains("08 on port 9"), "{added}");
     assert!(read(&browser, ".github/workflows/codecs.yml").await.contains("paths: ."));
     let none: Vec<String> = vec![];
     assert_eq!(browser.complaints().await, none);

@@ -36,6 +36,7 @@ export class FolderView {
     this.#by("folder-file").onchange = ({ target }) => this.#show(target.value);
     this.#by("folder-text").oninput = ({ target }) => this.#write(this.#file, target.value);
     this.#by("folder-update").onclick = () => this.#trying(() => this.#update());
+    this.#by("folder-add").onclick = () => this.#trying(() => this.#add());
     this.#by("folder-ci").onclick = () => this.#trying(() => this.#addCiFile());
     this.#by("folder-save").onclick = () => this.#trying(() => this.#save());
     const hasFiles = ({ dataTransfer }) => dataTransfer.types.includes("Files");
@@ -54,7 +55,7 @@ export class FolderView {
   /** Hears that the text of the codec may be another. */
   changed() {
     if (this.#open === null) return;
-    const { text } = this.#page.codec();
+    const { text } = this.#page.codec().sources;
     if (text === this.#open.text) return;
     this.#open.text = text;
     if (this.#open.isFile) this.#put(this.#open.origin.script, text);
@@ -154,7 +155,7 @@ export class FolderView {
       this.#open = null;
       this.#page.open({ name: origin.script ?? origin.id, text, dialect, uplinks, fields });
       // The editor has line ends of its own.
-      this.#open = { origin, isFile: isText, text: this.#page.codec().text };
+      this.#open = { origin, isFile: isText, text: this.#page.codec().sources.text };
       this.#by("folder-part").hidden = isText;
       this.#by("folder-file").replaceChildren(...files.map((file) => element("option", { value: file }, file)));
       this.#by("folder-examples").hidden = files.length === 0;
@@ -243,15 +244,33 @@ export class FolderView {
     if (open === null) return;
     const { files, examples, left, problems } = await this.#workbench.updateExamples(open.origin, this.#text);
     if (open !== this.#open) return;
-    for (const { path, text } of files) {
-      await this.#folder.text(path);
-      this.#put(path, text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n"));
-    }
+    for (const file of files) await this.#replace(file);
     const reasons = left.map(([reason, count]) => ` ${counted(count, "example")} not: ${reason}.`).join("");
     const refused = problems.map(({ file, line, reason }) => ` ${file}, line ${line}: ${reason}.`).join("");
     this.#say(`${counted(examples, "example")} now expect${examples === 1 ? "s" : ""} what the codec returns.${reasons}${refused}`);
     if (this.#file !== null) await this.#show(this.#file);
     await this.#test();
+  }
+
+  /** Makes the payloads that are typed examples. */
+  async #add() {
+    const open = this.#open;
+    if (open === null) return;
+    const payloads = this.#page.codec().messages.map(({ port, payload }) => ({ port, payload: [...payload] }));
+    const { file, added, left } = await this.#workbench.addExamples(open.origin, this.#text, payloads);
+    if (open !== this.#open) return;
+    if (file !== null) await this.#replace(file);
+    const unstated = left === 0 ? "" : ` The codec returns nothing for ${counted(left, "payload")}: write ${left === 1 ? "that example" : "those examples"} by hand.`;
+    this.#say(`${added === 0 ? "No payload is new" : `Added ${counted(added, "example")} to ${file.path}`}.${unstated}`);
+    if (file === null) return;
+    await this.#show(file.path);
+    await this.#test();
+  }
+
+  /** Puts another text into a file, as the workbench gives it. */
+  async #replace({ path, text }) {
+    await this.#folder.text(path);
+    this.#put(path, text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n"));
   }
 
   async #addCiFile() {

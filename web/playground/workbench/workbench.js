@@ -75,6 +75,11 @@ export class Workbench {
     return this.#ask({ updateExamples: { origin, text } });
   }
 
+  /** The text of the file of its examples with payloads as further ones, each with what the codec returns for it. */
+  addExamples(origin, text, payloads) {
+    return this.#ask({ addExamples: { origin, text, payloads } });
+  }
+
   /** The file that tests codecs in CI. */
   ciFile() {
     return this.#ask("ciFile");

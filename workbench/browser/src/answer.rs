@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
+    added::{self, Payload},
     codec::Codec,
     difference::difference,
     fuzz::{FuzzPlan, FuzzReport, fuzz},
@@ -47,6 +48,8 @@ enum Question {
     TestCodec { origin: Origin, text: Option<String> },
     /// The files of its examples, expecting what it returns.
     UpdateExamples { origin: Origin, text: Option<String> },
+    /// The file of its examples, with payloads as further ones.
+    AddExamples { origin: Origin, text: Option<String>, payloads: Vec<Payload> },
     /// The file that tests codecs in CI.
     CiFile,
 }
@@ -79,6 +82,7 @@ impl Request {
             Question::OpenCodec(origin) => written(&tree::open(&engine, &origin)?),
             Question::TestCodec { origin, text } => written(&tree::test(&engine, &origin, text)),
             Question::UpdateExamples { origin, text } => written(&tree::update(&engine, &origin, text)),
+            Question::AddExamples { origin, text, payloads } => written(&added::add(&engine, &origin, text, payloads)?),
             Question::CiFile => written(&tree::ci_file()),
         }
     }

@@ -1,6 +1,7 @@
 //! The workbench as a module for web pages: its own sources, with a `runtime` that runs functions in the sandbox of the
 //! page.
 
+mod added;
 mod answer;
 mod difference;
 mod exports;

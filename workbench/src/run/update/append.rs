@@ -1,4 +1,4 @@
-//! Adds examples to a text of YAML in our own layout.
+//! Adds examples to a text of YAML.
 
 use serde_json::{Map, Value};
 
@@ -14,20 +14,21 @@ use crate::{
     },
 };
 
-const EXAMPLES: &str = "examples";
 /// Indent of a new list, in spaces.
 const INDENT: usize = 2;
 
-/// `text` with `examples` behind those that it has. All else stays as it is, comments too.
-pub(crate) fn appended(text: &str, examples: &[Value]) -> Result<String, String> {
+/// `text` with `examples` behind those that it has, which the list at `path` is. All else stays as it is, comments too.
+pub(crate) fn appended(text: &str, path: &[&str], examples: &[Value]) -> Result<String, String> {
     let root = yaml::parse(text).map_err(|error| format!("line {}: {}", error.line, error.reason))?;
-    let new = match root.get(EXAMPLES).map(|list| list.elements().last()) {
-        None => {
+    let list = path.iter().try_fold(&root, |node, name| node.get(name));
+    let new = match (list.map(|list| list.elements().last()), path) {
+        (None, [name]) => {
             let text = text.trim_end();
             let line_break = if text.is_empty() { "" } else { "\n" };
-            format!("{text}{line_break}{EXAMPLES}:{}\n", lines(examples, INDENT))
+            format!("{text}{line_break}{name}:{}\n", lines(examples, INDENT))
         }
-        Some(last) => {
+        (None, _) => return Err(format!("there is no `{}`", path.join("."))),
+        (Some(last), _) => {
             let (last, column) = last
                 .and_then(|last| Some((last, dash(text, last)?)))
                 .ok_or("its `examples` are not a list with a line for each")?;
@@ -35,7 +36,7 @@ pub(crate) fn appended(text: &str, examples: &[Value]) -> Result<String, String>
             apply(text, vec![(end..end, lines(examples, column))])?
         }
     };
-    let is_same = |read: Node| differences(&with(root.value(), examples), &read.value(), false).is_empty();
+    let is_same = |read: Node| differences(&with(root.value(), path, examples), &read.value(), false).is_empty();
     match yaml::parse(&new).is_ok_and(is_same) {
         true => Ok(new),
         false => Err(NOT_THE_SAME.to_owned()),
@@ -53,12 +54,14 @@ fn lines(examples: &[Value], column: usize) -> String {
     examples.iter().map(line).collect()
 }
 
-fn with(root: Value, examples: &[Value]) -> Value {
-    let mut members = if let Value::Object(members) = root { members } else { Map::new() };
-    let list = members.entry(EXAMPLES).or_insert_with(|| Value::Array(Vec::new()));
-    if let Value::Array(list) = list {
-        list.extend_from_slice(examples);
-    }
+fn with(value: Value, path: &[&str], examples: &[Value]) -> Value {
+    let Some((name, rest)) = path.split_first() else {
+        let list = if let Value::Array(list) = value { list } else { Vec::new() };
+        return list.into_iter().chain(examples.iter().cloned()).collect();
+    };
+    let mut members = if let Value::Object(members) = value { members } else { Map::new() };
+    let inner = members.get_mut(*name).map(Value::take).unwrap_or_default();
+    members.insert((*name).to_owned(), with(inner, rest, examples));
     Value::Object(members)
 }
 
@@ -70,7 +73,7 @@ mod tests {
 
     fn added(text: &str) -> String {
         let example = json!({"description": "new", "bytes": "00", "outcome": "valid"});
-        appended(text, &[example]).unwrap_or_else(|reason| format!("refused: {reason}"))
+        appended(text, &["examples"], &[example]).unwrap_or_else(|reason| format!("refused: {reason}"))
     }
 
     #[test]
@@ -92,6 +95,15 @@ mod tests {
             let line_break = if text.is_empty() { "" } else { "\n" };
             assert_eq!(added(text), format!("{}{line_break}examples:\n{}\n", text.trim_end(), indented(2)));
         }
+    }
+
+    #[test]
+    fn a_list_may_be_within_another_member() {
+        let text = "up:\n  fileName: a.js\n  examples:\n    - input: 1 # one\ndown: {}\n";
+        let new = appended(text, &["up", "examples"], &[json!({"input": 2, "output": {"data": {"n": 3}}})]);
+        let added = "    - input: 2\n      output:\n        data:\n          n: 3\n";
+        assert_eq!(new.unwrap(), text.replace("down", &format!("{added}down")));
+        appended(text, &["down", "examples"], &[json!({})]).unwrap_err();
     }
 
     #[test]
