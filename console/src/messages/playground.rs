@@ -14,8 +14,8 @@ const DIALECTS: [&str; 3] = ["ts013", "v2", "chirpstack3"];
 /// Compression level. Higher ones take longer, and gain little.
 const LEVEL: u8 = 6;
 
-/// The link that opens an uplink with these functions; none if there are none.
-pub(crate) fn link(functions: &Application, uplink: &Record) -> Option<String> {
+/// The link that opens these functions, with an uplink if there is one; none if there are no functions.
+pub(crate) fn link(functions: &Application, uplink: Option<&Record>) -> Option<String> {
     let source = source(functions);
     if source.is_empty() {
         return None;
@@ -37,8 +37,9 @@ fn source(functions: &Application) -> String {
     sources.join("\n\n")
 }
 
-fn state(source: &str, payload_format: &str, uplink: &Record) -> Value {
+fn state(source: &str, payload_format: &str, uplink: Option<&Record>) -> Value {
     let dialect = DIALECTS.into_iter().find(|dialect| *dialect == payload_format).unwrap_or_default();
+    let Some(uplink) = uplink else { return json!({"text": source, "dialect": dialect}) };
     json!({
         "text": source,
         "dialect": dialect,
@@ -64,10 +65,14 @@ mod tests {
             ..Application::default()
         };
         let uplink = Record { port: 7, payload: vec![1, 255], ..Record::default() };
-        let link = link(&functions, &uplink).unwrap();
-        let packed = link.strip_prefix("/console/playground/#1.").unwrap();
-        let text = miniz_oxide::inflate::decompress_to_vec(&URL_SAFE_NO_PAD.decode(packed).unwrap()).unwrap();
-        let state: Value = serde_json::from_slice(&text).unwrap();
+        let state = |uplink: Option<&Record>| -> Value {
+            let link = link(&functions, uplink).unwrap();
+            let packed = link.strip_prefix("/console/playground/#1.").unwrap();
+            let text = miniz_oxide::inflate::decompress_to_vec(&URL_SAFE_NO_PAD.decode(packed).unwrap()).unwrap();
+            serde_json::from_slice(&text).unwrap()
+        };
+        assert_eq!(state(None), json!({"text": "decode\n\nvalidate", "dialect": "v2"}));
+        let state = state(Some(&uplink));
         assert_eq!((&state["text"], &state["dialect"]), (&json!("decode\n\nvalidate"), &json!("v2")));
         assert_eq!((&state["payloads"], &state["time"]), (&json!("7: 01FF"), &json!("1970-01-01T00:00:00Z")));
     }
@@ -75,6 +80,6 @@ mod tests {
     #[test]
     fn without_functions_there_is_nothing_to_open() {
         let functions = Application { payload_format: "cayennelpp".to_owned(), ..Application::default() };
-        assert_eq!(link(&functions, &Record::default()), None);
+        assert_eq!(link(&functions, Some(&Record::default())), None);
     }
 }

@@ -19,6 +19,7 @@ async fn functions_are_tried_on_the_last_messages_and_then_saved() {
     alice.simulate("dev-1", &[7], 1).await.unwrap();
     let page = visitor.get(&format!("{PATH}?device=dev-1")).await;
     assert_eq!((page.typed("decoder"), page.value("base")), (DECODER.to_owned(), "1".to_owned()));
+    assert!(page.link("Open in the playground").starts_with("/console/playground/#1."), "{}", page.html);
 
     let mended = MENDED.replace('\n', "\r\n");
     let form = |action| {

@@ -122,7 +122,7 @@ async fn page(
         map: metadata.as_ref().and_then(Map::of),
         metadata,
         extra: pretty(&record.extra),
-        playground: playground::link(&functions, &record),
+        playground: playground::link(&functions, Some(&record)),
         example,
         rerun,
         deliveries,
