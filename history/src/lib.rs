@@ -22,7 +22,9 @@ pub use self::{
     query::{FieldFilter, FieldFilterError, LIMIT_MAX, Page, Query, Revisions, Skipped},
     reader::export::{ExportPart, Format, FormatError},
     record::loss::{Loss, Losses},
-    record::{Kind, NewRecord, Outcome, RECORD_BYTES_MAX, Record, RecordId, RecordIdError, usual_seed},
+    record::{
+        Kind, NewRecord, Outcome, RECORD_BYTES_MAX, Record, RecordId, RecordIdError, logs_text, usual_seed, warnings_text,
+    },
     sealed::chunk::{Chunks, Following},
     settings::{ApplicationSettings, Settings, bucket::BucketSettings},
 };

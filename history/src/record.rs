@@ -6,6 +6,7 @@ mod json;
 pub(crate) mod loss;
 pub(crate) mod moment;
 mod seed;
+mod text;
 mod view;
 
 use std::fmt;
@@ -16,6 +17,7 @@ pub(crate) use self::{device_hash::device_hash, view::View};
 pub use self::{
     id::{RecordId, RecordIdError},
     seed::usual_seed,
+    text::{logs_text, warnings_text},
 };
 
 /// Maximum size of a record, in bytes.

@@ -1,8 +1,8 @@
 //! Record of an uplink for history: the whole input of its functions, and their result.
 
-use history::{History, Kind, Loss, NewRecord, Outcome, RecordId};
+use history::{History, Kind, Loss, NewRecord, Outcome, RecordId, logs_text, warnings_text};
 use runtime::LogEntry;
-use serde_json::{json, value::RawValue};
+use serde_json::value::RawValue;
 use types::{AppId, DevId, Metadata};
 
 use crate::{
@@ -94,16 +94,7 @@ fn metadata(metadata: &Metadata) -> String {
     serde_json::to_string(metadata).unwrap_or_default()
 }
 
-/// Warnings as history has them.
-pub(crate) fn warnings_text(warnings: &[&String]) -> String {
-    if warnings.is_empty() { String::new() } else { json!(warnings).to_string() }
-}
-
 /// Logs as history has them.
 pub(crate) fn logs(logs: &[LogEntry]) -> String {
-    if logs.is_empty() {
-        return String::new();
-    }
-    let entry = |entry: &LogEntry| json!({ "function": entry.slot.name(), "fields": entry.fields });
-    json!(logs.iter().map(entry).collect::<Vec<_>>()).to_string()
+    logs_text(logs.iter().map(|entry| (entry.slot.name(), &*entry.fields)))
 }

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use history::{Outcome, Record};
+use history::{Outcome, Record, warnings_text};
 use serde_json::value::RawValue;
 
 use crate::{
     payload::Decoded,
-    uplink::record::{logs, outcome, warnings_text},
+    uplink::record::{logs, outcome},
 };
 
 /// Result of functions for an uplink, in the form that history has.
