@@ -1,26 +1,56 @@
 //! Limits of functions in a file beside those of the records, where other programs find them.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{Error, bucket::Bucket, directory::write_whole, tail::disk::Disk};
+use crate::{
+    Error,
+    bucket::Bucket,
+    directory::{if_there, write_whole},
+    tail::disk::Disk,
+};
 
 /// The name of the file.
 const FILE: &str = "limits.jsonl";
+/// Maximum number of lines that were there before and are kept.
+const KEPT_MAX: usize = 1000;
 
-/// Writes a line for each of these limits, by the first bytes of their hashes.
+/// The limits of a line.
+#[derive(Deserialize)]
+struct Line {
+    limits: String,
+}
+
+/// Writes a line for each of these limits, by the first bytes of their hashes. Lines of others stay: earlier processes had
+/// other limits, and several can have the same directory.
 pub(super) fn write(
     disk: &Disk,
     bucket: Option<&Bucket>,
     limits: &BTreeMap<[u8; 8], BTreeMap<String, u64>>,
 ) -> Result<(), Error> {
-    let lines: String = limits.iter().map(|(hash, by_name)| line(*hash, by_name)).collect();
-    {
+    let lines = {
         let _change = disk.change()?;
-        write_whole(&disk.root().join(FILE), &lines)?;
-    }
+        let path = disk.root().join(FILE);
+        let before = if_there(fs::read(&path).map_err(Error::file("read", &path)))?;
+        let before = String::from_utf8_lossy(&before);
+        let lines: String =
+            limits.iter().map(|(hash, by_name)| line(*hash, by_name)).chain(others(&before, limits)).collect();
+        write_whole(&path, &lines)?;
+        lines
+    };
     bucket.map_or(Ok(()), |bucket| bucket.put_text(FILE, lines))
+}
+
+/// The lines with other limits, each once. What is no such line is left out.
+fn others(before: &str, limits: &BTreeMap<[u8; 8], BTreeMap<String, u64>>) -> impl Iterator<Item = String> {
+    let mut known: BTreeSet<String> = limits.keys().map(hex::encode).collect();
+    let is_other = move |line: &&str| serde_json::from_str(line).is_ok_and(|Line { limits }| known.insert(limits));
+    before.lines().filter(is_other).take(KEPT_MAX).map(|line| format!("{line}\n"))
 }
 
 fn line(hash: [u8; 8], by_name: &BTreeMap<String, u64>) -> String {
@@ -28,4 +58,26 @@ fn line(hash: [u8; 8], by_name: &BTreeMap<String, u64>) -> String {
     // As the column of that name has them.
     members.insert("limits".to_owned(), hex::encode(hash).into());
     format!("{}\n", Value::Object(members))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_others_stay_and_each_limits_have_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Disk::new(dir.path().to_owned(), None);
+        let of = |byte: u8, fuel: u64| BTreeMap::from([([byte; 8], BTreeMap::from([("fuel".to_owned(), fuel)]))]);
+        write(&disk, None, &of(1, 10)).unwrap();
+        write(&disk, None, &of(2, 20)).unwrap();
+        write(&disk, None, &of(1, 10)).unwrap();
+        let text = fs::read_to_string(dir.path().join(FILE)).unwrap();
+        let lines = [(1, 10), (2, 20)]
+            .map(|(byte, fuel)| format!("{{\"fuel\":{fuel},\"limits\":\"{}\"}}\n", hex::encode([byte; 8])));
+        assert_eq!(text, lines.concat());
+        fs::write(dir.path().join(FILE), format!("no line\n{text}")).unwrap();
+        write(&disk, None, &of(3, 30)).unwrap();
+        assert_eq!(fs::read_to_string(dir.path().join(FILE)).unwrap().lines().count(), 3);
+    }
 }
