@@ -2,6 +2,7 @@
 
 mod copy;
 mod limits;
+mod stored;
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +15,10 @@ use std::{
 use futures::Stream;
 use types::{AppId, Clock, DevId, Random, Timestamp};
 
-pub use self::copy::{NewDirectory, read_files};
+pub use self::{
+    copy::{NewDirectory, read_files},
+    stored::StoredHistory,
+};
 use crate::{
     Chart, ChartQuery, Error, ExportPart, Format, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings,
     Skipped,
@@ -127,9 +131,7 @@ impl History {
     /// The record with this id. Otherwise the files that could not be read and may have it, by their names; none if the
     /// application has no such record.
     pub async fn get(&self, app_id: &AppId, id: RecordId) -> Result<Result<Record, Vec<Skipped>>, Error> {
-        let Page { records, mut skipped, .. } = self.reader.page(Query::only(app_id.clone(), id)).await?;
-        skipped.retain(|skipped| !skipped.is_foreign);
-        Ok(records.into_iter().find(|record| record.id == id).ok_or(skipped))
+        stored::find(&self.reader, app_id, id).await
     }
 
     /// Numeric fields of a device over time, as so many points.

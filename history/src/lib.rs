@@ -18,12 +18,13 @@ pub use self::sealed::file::column_bytes;
 pub use self::{
     chart::{CHART_POINTS_MAX, Chart, ChartField, ChartPoint, ChartQuery},
     error::Error,
-    history::{Environment, History, NewDirectory, OwnerOf, read_files},
+    history::{Environment, History, NewDirectory, OwnerOf, StoredHistory, read_files},
     query::{FieldFilter, FieldFilterError, LIMIT_MAX, Page, Query, Revisions, Skipped},
     reader::export::{ExportPart, Format, FormatError},
     record::loss::{Loss, Losses},
     record::{
-        Kind, NewRecord, Outcome, RECORD_BYTES_MAX, Record, RecordId, RecordIdError, logs_text, usual_seed, warnings_text,
+        Kind, NewRecord, Outcome, RECORD_BYTES_MAX, Record, RecordId, RecordIdError, logs_text, usual_seed,
+        warnings_text,
     },
     sealed::chunk::{Chunks, Following},
     settings::{ApplicationSettings, Settings, bucket::BucketSettings},

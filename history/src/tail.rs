@@ -25,7 +25,12 @@ use self::{
     owner::OwnDir,
     segment::{Index, Segment, is_segment},
 };
-use crate::{Error, Loss, RecordId, directory::list, record::loss::set_kept, settings::bounds::SegmentBytes};
+use crate::{
+    Error, Loss, RecordId, Skipped,
+    directory::{if_there, list},
+    record::loss::set_kept,
+    settings::bounds::SegmentBytes,
+};
 
 /// Number of full segments that may wait to be sealed before no more is kept.
 const FULL_SEGMENTS_MAX: usize = 8;
@@ -89,6 +94,29 @@ impl Tail {
         let last = segments.last().filter(may_grow);
         let active = Active { segment: last.cloned(), ..Active::default() };
         Ok(Self { writer, segment_bytes_max, dirs, segments: RwLock::new(segments), active: Mutex::new(active) })
+    }
+
+    /// Reads the segments in `dir` as they are now, also those of running processes. What is returned only serves to be
+    /// read. Those that cannot be read are returned beside.
+    pub(crate) fn look(dir: &Path) -> Result<(Self, Vec<Skipped>), Error> {
+        let (mut segments, mut skipped) = (Vec::new(), Vec::new());
+        for own in if_there(list(dir))?.into_iter().filter(|path| path.is_dir()) {
+            for path in if_there(list(&own))?.into_iter().filter(|path| is_segment(path)) {
+                match Segment::look(&path) {
+                    Ok(segment) => segments.extend(segment.map(Arc::new)),
+                    Err(error) => skipped.push(Skipped::of(error)?),
+                }
+            }
+        }
+        segments.sort_by_key(|segment| segment.index(Index::first));
+        let tail = Self {
+            writer: 0,
+            segment_bytes_max: SegmentBytes { usual: 0, most: 0 },
+            dirs: Vec::new(),
+            segments: RwLock::new(segments),
+            active: Mutex::default(),
+        };
+        Ok((tail, skipped))
     }
 
     /// Writes a group with one write and one sync.

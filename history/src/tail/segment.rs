@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
+    io::Read,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{PoisonError, RwLock},
@@ -12,7 +13,7 @@ use bytes::Bytes;
 
 use crate::{
     Error, RecordId,
-    directory::{remove, sync},
+    directory::{if_there, remove, sync},
     record::device_hash,
     tail::{
         block::{self, Block, MAGIC},
@@ -123,24 +124,33 @@ impl Segment {
     pub(crate) fn recover(path: PathBuf) -> Result<Self, Error> {
         let file = File::options().read(true).append(true).open(&path).map_err(Error::file("open", &path))?;
         let bytes: Bytes = fs::read(&path).map_err(Error::file("read", &path))?.into();
-        let mut index = Index::default();
-        if !bytes.is_empty() && !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) {
-            return Err(Error::Damaged { path, source: "it does not begin with a block".into() });
-        }
-        while let Some((gap, block)) = next_block(&bytes.slice(index.bytes as usize..)) {
-            if gap > 0 {
-                tracing::error!(path = %path.display(), bytes = gap, "records of history have changed and are lost");
-                index.bytes += gap as u64;
-            }
-            index.add(block.writer, block.length, &block.records);
-        }
+        let index = read_index(&bytes, &path)?;
         let lost = bytes.len() as u64 - index.bytes;
         if lost > 0 {
             tracing::warn!(path = %path.display(), bytes = lost, "the end of history was not written before the stop");
             file.set_len(index.bytes).map_err(Error::file("shorten", &path))?;
         }
+        Ok(Self::with_index(path, file, index))
+    }
+
+    /// Reads the whole blocks of a segment that may be of a running process, and changes nothing. None if its records have
+    /// moved to Parquet files meanwhile.
+    pub(crate) fn look(path: &Path) -> Result<Option<Self>, Error> {
+        // It is renamed once when that begins.
+        for path in [path.to_owned(), path.with_extension(SEALING)] {
+            if let Some(mut file) = if_there(File::open(&path).map(Some).map_err(Error::file("open", &path)))? {
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes).map_err(Error::file("read", &path))?;
+                let index = read_index(&bytes.into(), &path)?;
+                return Ok(Some(Self::with_index(path, file, index)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn with_index(path: PathBuf, file: File, index: Index) -> Self {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Self { name, path, file, index: RwLock::new(index) })
+        Self { name, path, file, index: RwLock::new(index) }
     }
 
     /// Marks it as one that does not grow any more, also after a restart: the names of its Parquet files follow from
@@ -203,6 +213,23 @@ impl Segment {
         let damaged = || Error::Damaged { path: self.path.clone(), source: "a block has changed".into() };
         block::decode(&bytes.into()).ok_or_else(damaged)
     }
+}
+
+/// The index of the whole blocks in these bytes, without those that have changed. A file without any block is not one of
+/// ours.
+fn read_index(bytes: &Bytes, path: &Path) -> Result<Index, Error> {
+    let mut index = Index::default();
+    if !bytes.is_empty() && !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) {
+        return Err(Error::damaged(path, "it does not begin with a block"));
+    }
+    while let Some((gap, block)) = next_block(&bytes.slice(index.bytes as usize..)) {
+        if gap > 0 {
+            tracing::error!(path = %path.display(), bytes = gap, "records of history have changed and are lost");
+            index.bytes += gap as u64;
+        }
+        index.add(block.writer, block.length, &block.records);
+    }
+    Ok(index)
 }
 
 /// The next block that is whole, and how many bytes are before it.

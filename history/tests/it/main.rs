@@ -16,4 +16,5 @@ mod ranges;
 mod removal;
 mod retention;
 mod sealed;
+mod stored;
 mod tail;

@@ -1,0 +1,87 @@
+//! A directory of history that is only read, also while other processes record there.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use futures::Stream;
+use types::AppId;
+
+use crate::{
+    Error, ExportPart, Format, OwnerOf, Page, Query, Record, RecordId, Skipped,
+    reader::{Reader, export},
+    sealed::name,
+    tail::{Tail, disk::Disk},
+};
+
+/// A directory of history that is only read, also while other processes record there.
+///
+/// Of what is not in Parquet files yet, it has what was there when it was opened.
+pub struct StoredHistory {
+    disk: Arc<Disk>,
+    reader: Arc<Reader>,
+    skipped: Vec<Skipped>,
+}
+
+impl StoredHistory {
+    /// Opens a directory, and reads what is not in Parquet files yet. Changes nothing.
+    pub fn open(dir: impl Into<PathBuf>) -> Result<Self, Error> {
+        let dir = dir.into();
+        fs::read_dir(&dir).map_err(Error::file("read", &dir))?;
+        let (tail, skipped) = Tail::look(&Disk::tail_dir(&dir))?;
+        let disk = Arc::new(Disk::new(dir, Some(Arc::new(tail))));
+        let owner_of: OwnerOf = Arc::new(ToString::to_string);
+        let reader = Arc::new(Reader::new(Arc::clone(&disk), None, (1, owner_of)));
+        Ok(Self { disk, reader, skipped })
+    }
+
+    /// Returns the files that could not be read when it was opened.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    /// The applications that have records.
+    pub fn applications(&self) -> Result<BTreeSet<AppId>, Error> {
+        let mut applications: BTreeSet<AppId> = name::applications(self.disk.root())?.into_iter().collect();
+        for segment in self.disk.tail.iter().flat_map(|tail| tail.segments()) {
+            segment.index(|index| {
+                applications.extend(index.applications.keys().filter_map(|id| id.parse::<AppId>().ok()))
+            });
+        }
+        Ok(applications)
+    }
+
+    /// One page of the records that are wanted.
+    pub async fn query(&self, query: Query) -> Result<Page, Error> {
+        self.reader.page(query).await
+    }
+
+    /// The record with this id, as [`History::get`](crate::History::get) returns it.
+    pub async fn get(&self, app_id: &AppId, id: RecordId) -> Result<Result<Record, Vec<Skipped>>, Error> {
+        find(&self.reader, app_id, id).await
+    }
+
+    /// All records that are wanted as a file in parts, whatever the limit of the query.
+    pub fn export(&self, query: Query, format: Format) -> impl Stream<Item = Result<ExportPart, Error>> + Send + use<> {
+        export::export(self.reader.batches(query), format)
+    }
+
+    /// Returns the directory.
+    pub fn dir(&self) -> &Path {
+        self.disk.root()
+    }
+}
+
+/// The record with this id. Otherwise the files that could not be read and may have it.
+pub(super) async fn find(
+    reader: &Arc<Reader>,
+    app_id: &AppId,
+    id: RecordId,
+) -> Result<Result<Record, Vec<Skipped>>, Error> {
+    let Page { records, mut skipped, .. } = reader.page(Query::only(app_id.clone(), id)).await?;
+    skipped.retain(|skipped| !skipped.is_foreign);
+    Ok(records.into_iter().find(|record| record.id == id).ok_or(skipped))
+}
