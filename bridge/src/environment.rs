@@ -18,4 +18,6 @@ pub struct Environment {
     pub random: Arc<dyn Random>,
     /// Directory of this bridge alone, for imported codecs and its client id.
     pub state_dir: PathBuf,
+    /// Settings of the history of what a bridge beside a network processes; none keeps nothing.
+    pub history: Option<history::Settings>,
 }

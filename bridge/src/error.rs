@@ -20,6 +20,14 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// The history of the bridge cannot be opened.
+    #[error("cannot open the history in {}", dir.display())]
+    History {
+        /// Its directory.
+        dir: PathBuf,
+        /// The cause.
+        source: history::Error,
+    },
     /// The network's API cannot be used.
     #[error("cannot use {network}'s API{}", advice.as_ref().map(|advice| format!(": {advice}")).unwrap_or_default())]
     Api {
@@ -37,6 +45,7 @@ impl Kinded for Error {
         match self {
             Self::Link(error) => error.kind(),
             Self::Locked { .. } => Kind::Conflict,
+            Self::History { source, .. } => source.kind(),
             Self::Api { source, .. } => source.kind(),
         }
     }

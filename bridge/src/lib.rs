@@ -10,6 +10,7 @@ pub mod message;
 pub mod metrics;
 pub mod publish;
 pub mod receive;
+pub mod record;
 mod running;
 
 pub use self::{

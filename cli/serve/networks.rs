@@ -67,6 +67,8 @@ impl Networks {
                 clock: context.clock.clone(),
                 random: context.random.clone(),
                 state_dir: context.settings.data_dir.join("bridge").join(format!("into-{directory}")),
+                // The handler records.
+                history: None,
             };
             let routes: Vec<_> = settings.applications.iter().map(WatchedRoute::new).collect();
             let ways = routes.iter().zip(&settings.applications);

@@ -6,6 +6,7 @@ use bridge::{
     Connections, Environment, Error, Running, StateDir, metrics,
     publish::{output::Output, republish::Republisher},
     receive::{dedup::Dedup, receive},
+    record::Recorder,
 };
 use futures::future::BoxFuture;
 use link::{
@@ -39,6 +40,7 @@ const GROUP: &str = "airlock";
 /// A running bridge to ChirpStack.
 pub struct ChirpStackBridge {
     directory: Arc<Directory>,
+    recorder: Arc<Recorder>,
     events: Events,
     commands: Option<Subscriber>,
     /// Sessions for which brokers keep messages.
@@ -77,6 +79,7 @@ impl ChirpStackBridge {
         let Brokers { events, out, commands, prefix } = Brokers::new(settings, &client_id).await?;
         let directory = Arc::new(directory(settings, &environment, &state_dir)?);
         check_api(&directory, &settings.grpc).await?;
+        let recorder = Arc::new(Recorder::open(&environment, &state_dir)?);
         let refresh = AbortOnDropHandle::new(tokio::spawn(directory.clone().run()));
         let applications = Arc::new(match out {
             Target::Broker(endpoint) => {
@@ -90,7 +93,14 @@ impl ChirpStackBridge {
         };
         let received = commands.as_ref().map(|commands| commands.received.clone());
         let sessions = sessions.into_iter().chain(received).collect();
-        let parts = Parts { settings, group, clock: environment.clock, directory: directory.clone(), applications };
+        let parts = Parts {
+            settings,
+            group,
+            clock: environment.clock,
+            directory: directory.clone(),
+            recorder: recorder.clone(),
+            applications,
+        };
         let events = parts.receive_events(events, &client_id);
         let mut connections = vec![
             ("events from ChirpStack", vec![events.subscribed()]),
@@ -107,7 +117,7 @@ impl ChirpStackBridge {
                 "commands of applications are not taken: give ChirpStack's MQTT broker with --mqtt, and a broker with --to"
             );
         }
-        Ok(Self { directory, events, commands, sessions, connections, prefix, _refresh: refresh, state_dir })
+        Ok(Self { directory, recorder, events, commands, sessions, connections, prefix, _refresh: refresh, state_dir })
     }
 
     /// Returns the prefix of the topics of decoded events.
@@ -121,14 +131,14 @@ impl ChirpStackBridge {
         if let Some(commands) = &self.commands {
             commands.idle().await;
         }
-        let Self { directory, events, commands, sessions, state_dir, .. } = self;
-        drain(&directory, events, commands).await;
+        let Self { directory, recorder, events, commands, sessions, state_dir, .. } = self;
+        drain((&directory, &recorder), events, commands).await;
         (sessions, state_dir)
     }
 
     /// Finishes the messages in progress, and stops. Those that are not finished come again on the next start.
     pub async fn stop(self) {
-        drain(&self.directory, self.events, self.commands).await;
+        drain((&self.directory, &self.recorder), self.events, self.commands).await;
     }
 }
 
@@ -142,7 +152,7 @@ impl Running for ChirpStackBridge {
     }
 }
 
-async fn drain(directory: &Arc<Directory>, events: Events, commands: Option<Subscriber>) {
+async fn drain((directory, recorder): (&Arc<Directory>, &Recorder), events: Events, commands: Option<Subscriber>) {
     // First, because the messages may take longer than the process may.
     directory.save().await;
     let commands = async {
@@ -151,6 +161,7 @@ async fn drain(directory: &Arc<Directory>, events: Events, commands: Option<Subs
         }
     };
     tokio::join!(events.drain(), commands);
+    recorder.close().await;
     directory.save().await;
 }
 
@@ -160,6 +171,7 @@ struct Parts<'a> {
     group: Group,
     clock: Arc<dyn Clock>,
     directory: Arc<Directory>,
+    recorder: Arc<Recorder>,
     applications: Arc<Output>,
 }
 
@@ -168,6 +180,7 @@ impl Parts<'_> {
         let uplinks = Arc::new(Uplinks {
             decoder: Decoder { directory: self.directory.clone(), clock: self.clock.clone() },
             republisher: Republisher { output: self.applications.clone(), dedup: self.dedup() },
+            recorder: self.recorder.clone(),
             clock: self.clock.clone(),
         });
         Events::start(source, self.settings, (client_id, self.group), move |delivery| {

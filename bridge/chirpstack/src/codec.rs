@@ -8,7 +8,7 @@ mod javascript;
 use std::sync::Arc;
 
 use bridge::codec::{
-    outcome::{CodecError, Decoded, Encoded, Input},
+    outcome::{CodecError, Decoded, Encoded, Input, Run},
     script::Script,
 };
 
@@ -29,15 +29,15 @@ impl Codec {
         matches!(self, Self::JavaScript(_))
     }
 
-    /// Decodes a payload.
-    pub(super) async fn decode(&self, payload: &[u8], input: &Input<'_>) -> Result<Decoded, CodecError> {
+    /// Decodes a payload. What is known of the run of a script goes into `ran`.
+    pub(super) async fn decode(&self, payload: &[u8], input: &Input<'_>, ran: &mut Run) -> Result<Decoded, CodecError> {
         match self {
             Self::None => Ok(Decoded::default()),
             Self::CayenneLpp => {
                 let object = cayenne::decode(payload).map_err(CodecError::CayenneLpp)?;
                 Ok(Decoded { object: Some(object), ..Decoded::default() })
             }
-            Self::JavaScript(script) => javascript::decode(script, payload, input).await,
+            Self::JavaScript(script) => javascript::decode(script, payload, input, ran).await,
         }
     }
 

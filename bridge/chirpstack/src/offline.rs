@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use api::chirpstack::{CodecRuntime, DeviceProfile, GetDeviceProfileResponse, GetDeviceResponse};
 use bridge::{
     Error,
-    codec::{outcome::Decoded, single_flight::LookUpLimits},
+    codec::{outcome::Run, single_flight::LookUpLimits},
 };
 use client::{Trust, chirpstack::ChirpStackClient};
 use runtime::Pool;
@@ -73,9 +73,10 @@ impl OfflineDecoder {
     pub async fn decode(&self, topic: &str, event: &[u8]) -> Result<OfflineUplink, String> {
         let topic = Topic::parse(topic, "").ok_or_else(|| "the topic is not ChirpStack's".to_owned())?;
         let event = UplinkEvent::parse(event).map_err(|error| error.to_string())?;
-        let decoded = self.decoder.decode(&event, topic).await;
-        let Decoded { object, fuel, elapsed, .. } = decoded.map_err(|error| error.to_string())?;
-        let event = event.into_payload(object, false).map_err(|error| error.to_string())?;
+        let mut ran = Run::default();
+        let decoded = self.decoder.decode(&event, topic, &mut ran).await.map_err(|error| error.to_string())?;
+        let event = event.into_payload(decoded.object, false).map_err(|error| error.to_string())?;
+        let Run { fuel, elapsed, .. } = ran;
         Ok(OfflineUplink { event: event.bytes().to_vec(), fuel, elapsed })
     }
 }

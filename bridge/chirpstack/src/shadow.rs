@@ -4,7 +4,10 @@ mod failures;
 
 use std::{path::PathBuf, sync::Arc};
 
-use bridge::{Connections, Environment, Error, Observation, ObservedApplication, Running, StateDir, Verdict, metrics};
+use bridge::{
+    Connections, Environment, Error, Observation, ObservedApplication, Running, StateDir, Verdict, codec::outcome::Run,
+    metrics,
+};
 use client::{Trust, chirpstack::ChirpStackClient};
 use futures::future::BoxFuture;
 use link::{delivery::Delivery, mqtt::Endpoint, secret_file::SecretFile};
@@ -209,12 +212,13 @@ impl Observer {
 
     /// Runs the codec. What ChirpStack made of the uplink is left open.
     async fn run(&self, event: &UplinkEvent<'_>, topic: Topic<'_>) -> Observation {
-        let decoded = self.decoder.decode(event, topic).await;
+        let mut ran = Run::default();
+        let decoded = self.decoder.decode(event, topic, &mut ran).await;
         metrics::uplink(if decoded.is_ok() { "decoded" } else { "failed" });
         let id = event.device.device_profile_id.clone();
         let profile = self.decoder.directory.profile(&id).await;
         let name = profile.map(|profile| profile.name().to_owned()).unwrap_or_default();
-        Observation::new(application(event, topic), (id, name), Verdict::Nothing, decoded)
+        Observation::new(application(event, topic), (id, name), Verdict::Nothing, (decoded, &ran))
     }
 }
 

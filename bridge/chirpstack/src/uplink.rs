@@ -1,17 +1,19 @@
-//! Events in, decoded events out.
+//! Events in, decoded events out; uplinks also into history.
 
 use std::sync::Arc;
 
 use bridge::{
-    codec::outcome::{CodecError, Decoded},
+    codec::outcome::{CodecError, Decoded, Run},
     metrics,
     publish::{
         output::{Payload, PublishOutcome},
         republish::Republisher,
     },
     receive::dedup::MessageKey,
+    record::{Made, Recorder},
 };
-use types::Clock;
+use futures::{future::BoxFuture, join};
+use types::{Clock, Timestamp};
 
 use super::{
     codec::decoder::Decoder,
@@ -27,11 +29,12 @@ use super::{
 pub(super) struct Uplinks {
     pub(super) decoder: Decoder,
     pub(super) republisher: Republisher,
+    pub(super) recorder: Arc<Recorder>,
     pub(super) clock: Arc<dyn Clock>,
 }
 
 impl Uplinks {
-    /// Publishes an event, then acknowledges it.
+    /// Publishes an event, then acknowledges it. An uplink is in history by then, or is counted as lost.
     pub(super) async fn handle(&self, Incoming { topic, payload, ack }: Incoming) {
         let Some(topic) = Topic::parse(&topic, "") else {
             // The filter lets no other topic through.
@@ -47,7 +50,7 @@ impl Uplinks {
     }
 
     async fn uplink(&self, topic: Topic<'_>, payload: Payload) -> PublishOutcome {
-        let event = match UplinkEvent::read(&payload) {
+        let mut event = match UplinkEvent::read(&payload) {
             Ok(event) => event,
             Err(error) => {
                 metrics::uplink("malformed");
@@ -63,12 +66,29 @@ impl Uplinks {
             metrics::uplink("duplicate");
             return PublishOutcome::Dropped;
         }
+        // What its codec sees and what history has is the same time.
+        let received = *event.time.get_or_insert_with(|| self.clock.now());
+        let mut ran = Run::default();
         if !event.is_decodable() {
             metrics::uplink("unchanged");
-            return self.republisher.publish_last(topic, serde_json::Result::Ok(payload.clone()), key).await;
+            let recorded = self.record((&event, topic), received, (&ran, &Ok(Decoded::default())));
+            let published = self.republisher.publish_last(topic, serde_json::Result::Ok(payload.clone()), key);
+            return join!(published, recorded).0;
         }
-        let decoded = self.decoder.decode(&event, topic).await;
-        self.publish(topic, (event, &payload), decoded, key).await
+        let decoded = self.decoder.decode(&event, topic, &mut ran).await;
+        let recorded = self.record((&event, topic), received, (&ran, &decoded));
+        join!(self.publish(topic, (event, &payload), decoded, key), recorded).0
+    }
+
+    /// Puts an uplink into history. What this returns resolves when it is there, or is counted as lost.
+    fn record(
+        &self,
+        (event, topic): (&UplinkEvent<'_>, Topic<'_>),
+        received: Timestamp,
+        (ran, decoded): (&Run, &Result<Decoded, CodecError>),
+    ) -> BoxFuture<'static, ()> {
+        let made = Made { ran, decoded: decoded.as_ref(), normalized: &[], normalized_warnings: &[] };
+        self.recorder.record((topic.application_id, topic.dev_eui), || event.to_received(received), &made)
     }
 
     /// Publishes what the codec said, then the event: in this order, as ChirpStack does it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::codec::outcome::{CodecError, Decoded};
+use crate::codec::outcome::{CodecError, Decoded, Run};
 
 /// Results of an uplink, in the network and here.
 #[derive(Debug)]
@@ -51,12 +51,13 @@ impl Observation {
         application: ObservedApplication,
         (profile_id, profile_name): (String, String),
         theirs: Verdict,
-        decoded: Result<Decoded, CodecError>,
+        (decoded, ran): (Result<Decoded, CodecError>, &Run),
     ) -> Self {
-        let (ours, fuel, elapsed) = match decoded {
-            Ok(Decoded { object, fuel, elapsed, .. }) => (Verdict::of(object), fuel, elapsed),
-            Err(error) => (Verdict::Failed(error.to_string()), 0, Duration::ZERO),
+        let ours = match decoded {
+            Ok(Decoded { object, .. }) => Verdict::of(object),
+            Err(error) => Verdict::Failed(error.to_string()),
         };
+        let Run { fuel, elapsed, .. } = *ran;
         Self { application, profile_id, profile_name, theirs, ours, fuel, elapsed }
     }
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use runtime::Failure;
+use runtime::{Failure, LogEntry, SourcesHash};
 use serde_json::value::RawValue;
 
 /// A message for a codec, besides its payload. Only scripts need it.
@@ -36,9 +36,22 @@ pub struct Decoded {
     pub object: Option<Box<RawValue>>,
     /// Warnings of the codec.
     pub warnings: Vec<String>,
-    /// The fuel that it used.
+}
+
+/// A run of a script, also of one that failed.
+#[derive(Debug, Default)]
+pub struct Run {
+    /// The hash of the functions; none if none ran.
+    pub functions: Option<SourcesHash>,
+    /// The seed of `Math.random`.
+    pub seed: u64,
+    /// Further members of the functions' input, a JSON object; empty for none.
+    pub extra: String,
+    /// Console output.
+    pub logs: Vec<LogEntry>,
+    /// The fuel that was used.
     pub fuel: u64,
-    /// Its time in the sandbox.
+    /// The time in the sandbox.
     pub elapsed: Duration,
 }
 

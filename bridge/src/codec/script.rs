@@ -1,6 +1,6 @@
 //! A codec in JavaScript: loaded when its first message comes, and run in the sandbox.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use runtime::{
     Call, CallOutcome, Failure, Functions, Limits, LoadRequest, Pool, Priority, Sources, SourcesHash, Tenant,
@@ -10,7 +10,7 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
-use crate::codec::outcome::CodecError;
+use crate::codec::outcome::{CodecError, Run};
 
 /// Maximum number of messages of one codec that are in the sandbox's queue. Others wait here, so that the queue has
 /// room for all codecs.
@@ -44,17 +44,24 @@ impl Script {
         }
     }
 
-    /// Runs a message; `name` is the function that a failure to load is reported for.
-    pub async fn call(&self, name: &'static str, call: Call) -> Result<CallOutcome, CodecError> {
+    /// Runs a message; `name` is the function that a failure to load is reported for. What is known of the run goes into
+    /// `ran`, with its logs.
+    pub async fn call(&self, name: &'static str, call: Call, ran: &mut Run) -> Result<CallOutcome, CodecError> {
         let deadline = Instant::now() + self.wait_max;
         let _slot = timeout_at(deadline, self.slots.acquire()).await.map_err(|_| CodecError::Busy)?;
-        let functions = self.load(deadline).await?.map_err(|failure| CodecError::failed(name, failure))?;
-        let outcome = self.run(functions, call, deadline).await?;
+        let loaded = self.load(deadline).await?;
+        let outcome = match loaded {
+            Ok(functions) => Ok(self.run(functions, &call, deadline).await?),
+            Err(failure) => Err(CodecError::failed(name, failure)),
+        };
+        *ran = Run { functions: Some(self.hash), seed: call.seed, extra: call.extra, ..Run::default() };
+        let mut outcome = outcome?;
         crate::metrics::ran(outcome.fuel, outcome.elapsed);
+        (ran.logs, ran.fuel, ran.elapsed) = (mem::take(&mut outcome.logs), outcome.fuel, outcome.elapsed);
         Ok(outcome)
     }
 
-    async fn run(&self, functions: Functions, call: Call, deadline: Instant) -> Result<CallOutcome, CodecError> {
+    async fn run(&self, functions: Functions, call: &Call, deadline: Instant) -> Result<CallOutcome, CodecError> {
         loop {
             match self.pool.call(&self.tenant, functions.clone(), call.clone()).await {
                 Ok(outcome) => return Ok(outcome),

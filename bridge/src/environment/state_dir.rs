@@ -1,4 +1,4 @@
-//! The directory of a bridge: its client id, its imports from the network, and how far it has published.
+//! The directory of a bridge: its client id, its imports from the network, how far it has published, and its history.
 
 use std::{
     fs::{self, DirBuilder, File, TryLockError},
@@ -16,6 +16,7 @@ const LOCK: &str = "lock";
 const CLIENT_ID: &str = "client-id";
 const IMPORTED: &str = "imported.json";
 const POSITIONS: &str = "positions.json";
+const HISTORY: &str = "history";
 
 /// A directory that only its owner may read, and that one process has locked.
 pub struct StateDir {
@@ -63,6 +64,11 @@ impl StateDir {
     /// The file that says up to when messages have been published.
     pub fn positions(&self) -> PathBuf {
         self.path.join(POSITIONS)
+    }
+
+    /// The directory of what was processed.
+    pub fn history(&self) -> PathBuf {
+        self.path.join(HISTORY)
     }
 
     /// The file of what was imported, which has secrets.

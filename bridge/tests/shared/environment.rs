@@ -20,12 +20,13 @@ fn pool() -> Arc<Pool> {
     POOL.get_or_init(start).clone()
 }
 
-/// Returns the environment of a bridge, with its state in `dir/directory`.
+/// Returns the environment of a bridge without history, with its state in `dir/directory`.
 pub fn environment(dir: &Path, directory: &str) -> Environment {
     Environment {
         pool: pool(),
         clock: Arc::new(SystemClock),
         random: Arc::new(OsRandom),
         state_dir: dir.join(directory),
+        history: None,
     }
 }

@@ -12,6 +12,7 @@ use bridge::{
         lanes::{Work, work_of},
         receive,
     },
+    record::Recorder,
 };
 use futures::future::{BoxFuture, join_all};
 use link::{
@@ -41,6 +42,7 @@ use super::{
 /// A running bridge to The Things Stack.
 pub struct ThingsStackBridge {
     directory: Arc<Directory>,
+    recorder: Arc<Recorder>,
     positions: Arc<Positions>,
     feeds: Vec<Feed>,
     downlinks: Subscriber,
@@ -63,12 +65,14 @@ impl ThingsStackBridge {
         let brokers::Output { out, commands, prefix } =
             brokers::Output::new(settings, sources.first().map(|(_, endpoint)| endpoint), &client_id).await?;
         check_api(&directory, &settings.api.url).await?;
+        let recorder = Arc::new(Recorder::open(&environment, &state_dir)?);
         let positions = Arc::new(Positions::open(state_dir.positions()));
         let tasks = [tokio::spawn(directory.clone().run()), tokio::spawn(positions.clone().run())];
         let parts = Parts {
             settings,
             clock: environment.clock,
             directory: directory.clone(),
+            recorder: recorder.clone(),
             applications: Arc::new(Output::start(
                 out,
                 prefix.clone(),
@@ -88,7 +92,7 @@ impl ThingsStackBridge {
         ];
         let _tasks = tasks.map(AbortOnDropHandle::new);
         let _state_dir = state_dir;
-        Ok(Self { directory, positions, feeds, downlinks, webhook, connections, prefix, _tasks, _state_dir })
+        Ok(Self { directory, recorder, positions, feeds, downlinks, webhook, connections, prefix, _tasks, _state_dir })
     }
 
     /// Returns the listener for messages as a webhook; `None` if they come over MQTT.
@@ -107,6 +111,7 @@ impl ThingsStackBridge {
         self.directory.save().await;
         let messages = join_all(self.feeds.into_iter().map(Feed::drain));
         tokio::join!(messages, self.downlinks.drain());
+        self.recorder.close().await;
         self.directory.save().await;
         self.positions.save();
     }
@@ -127,6 +132,7 @@ struct Parts<'a> {
     settings: &'a ThingsStackSettings,
     clock: Arc<dyn Clock>,
     directory: Arc<Directory>,
+    recorder: Arc<Recorder>,
     applications: Arc<Output>,
     webhooks: Arc<WebhookIds>,
 }
@@ -137,6 +143,7 @@ impl Parts<'_> {
         let uplinks = Uplinks {
             decoder: Decoder { directory: self.directory.clone(), clock: self.clock.clone() },
             republisher: Republisher { output: self.applications.clone(), dedup: self.dedup() },
+            recorder: self.recorder.clone(),
             clock: self.clock.clone(),
         };
         work_of(uplinks, |uplinks, delivery| async move { uplinks.handle(delivery).await })

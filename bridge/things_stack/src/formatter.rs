@@ -10,7 +10,7 @@ pub(super) mod measurements;
 
 use std::{sync::Arc, time::Duration};
 
-use bridge::codec::outcome::{self, CodecError, Encoded, Input};
+use bridge::codec::outcome::{self, CodecError, Encoded, Input, Run};
 use runtime::Pool;
 use tokio::time::Instant;
 
@@ -85,8 +85,8 @@ impl Formatter {
         }
     }
 
-    /// Decodes a payload.
-    pub(super) async fn decode(&self, payload: &[u8], input: &Input<'_>) -> Result<Decoded, CodecError> {
+    /// Decodes a payload. What is known of the run of a script goes into `ran`.
+    pub(super) async fn decode(&self, payload: &[u8], input: &Input<'_>, ran: &mut Run) -> Result<Decoded, CodecError> {
         match &self.kind {
             Kind::None => Ok(Decoded::default()),
             Kind::CayenneLpp => {
@@ -94,7 +94,7 @@ impl Formatter {
                 let uplink = outcome::Decoded { object, ..outcome::Decoded::default() };
                 Ok(Decoded { uplink, ..Decoded::default() })
             }
-            Kind::JavaScript(script) => script.decode(payload, input).await,
+            Kind::JavaScript(script) => script.decode(payload, input, ran).await,
             Kind::Foreign => Err(self.foreign()),
         }
     }

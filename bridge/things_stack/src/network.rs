@@ -3,7 +3,6 @@
 mod devices;
 mod event;
 mod intake;
-mod radio;
 mod send;
 
 use std::{

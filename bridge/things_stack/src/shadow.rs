@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bridge::{
-    Connections, Environment, Error, Observation, ObservedApplication, Running, StateDir, Verdict, metrics,
-    receive::receive,
+    Connections, Environment, Error, Observation, ObservedApplication, Running, StateDir, Verdict, codec::outcome::Run,
+    metrics, receive::receive,
 };
 use futures::future::{BoxFuture, join_all};
 use link::{delivery::Delivery, mqtt::Subscriber};
@@ -114,14 +114,16 @@ impl Observer {
             Ok(Some(formatter)) => (formatter.id.clone(), formatter.name.clone()),
             Ok(None) | Err(_) => (topic.application.to_owned(), topic.application.to_owned()),
         };
+        let mut ran = Run::default();
         let decoded = match formatter {
-            Ok(formatter) => self.decoder.decode(&message, formatter.as_deref()).await,
+            Ok(formatter) => self.decoder.decode(&message, formatter.as_deref(), &mut ran).await,
             Err(error) => Err(error),
         };
         metrics::uplink(result(&decoded));
         // It does not say that a formatter failed: then there is no payload either.
         let theirs = Verdict::of(message.decoded_payload().map(ToOwned::to_owned));
         let application = ObservedApplication { id: topic.application.to_owned(), name: String::new() };
-        (self.observe)(Observation::new(application, codec, theirs, decoded.map(|decoded| decoded.uplink)));
+        let ours = (decoded.map(|decoded| decoded.uplink), &ran);
+        (self.observe)(Observation::new(application, codec, theirs, ours));
     }
 }

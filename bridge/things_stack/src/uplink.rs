@@ -1,23 +1,25 @@
-//! Messages in, decoded messages out.
+//! Messages in, decoded messages out; uplinks also into history.
 
 pub(super) mod decoder;
 
 use std::sync::Arc;
 
 use bridge::{
-    codec::outcome::CodecError,
+    codec::outcome::{CodecError, Run},
     metrics,
     publish::{output::PublishOutcome, republish::Republisher},
     receive::dedup::MessageKey,
+    record::{Made, Recorder},
 };
 use bytes::Bytes;
+use futures::{future::BoxFuture, join};
 use link::delivery::Delivery;
-use types::Clock;
+use types::{Clock, Timestamp};
 
 use self::decoder::Decoder;
 use super::{
     application::topic::Topic,
-    formatter::decoded::Decoded,
+    formatter::{decoded::Decoded, measurements::Measurements},
     message::{downlink::DownlinkEvent, report::Report, uplink::UplinkMessage},
 };
 
@@ -25,11 +27,12 @@ use super::{
 pub(super) struct Uplinks {
     pub(super) decoder: Decoder,
     pub(super) republisher: Republisher,
+    pub(super) recorder: Arc<Recorder>,
     pub(super) clock: Arc<dyn Clock>,
 }
 
 impl Uplinks {
-    /// Publishes a message, then acknowledges it.
+    /// Publishes a message, then acknowledges it. An uplink is in history by then, or is counted as lost.
     pub(super) async fn handle(&self, Delivery { topic, payload, ack, .. }: Delivery) {
         let Some(topic) = Topic::parse(&topic, "") else {
             // The filter lets no other topic through.
@@ -53,7 +56,7 @@ impl Uplinks {
     }
 
     async fn uplink(&self, topic: Topic<'_>, payload: Bytes) -> PublishOutcome {
-        let message = match UplinkMessage::parse(&payload) {
+        let mut message = match UplinkMessage::parse(&payload) {
             Ok(message) => message,
             Err(error) => {
                 metrics::uplink("malformed");
@@ -66,15 +69,37 @@ impl Uplinks {
             metrics::uplink("duplicate");
             return PublishOutcome::Dropped;
         }
+        // What its formatter sees and what history has is the same time.
+        let received = *message.received_at.get_or_insert_with(|| self.clock.now());
+        let mut ran = Run::default();
         if !message.is_decodable() {
             metrics::uplink("unchanged");
-            return self.republisher.publish_last(topic, serde_json::Result::Ok(payload.clone()), key).await;
+            let recorded = self.record((&message, topic), received, (&ran, &Ok(Decoded::default())));
+            let published = self.republisher.publish_last(topic, serde_json::Result::Ok(payload.clone()), key);
+            return join!(published, recorded).0;
         }
         let decoded = match self.decoder.formatter(&message, topic).await {
-            Ok(formatter) => self.decoder.decode(&message, formatter.as_deref()).await,
+            Ok(formatter) => self.decoder.decode(&message, formatter.as_deref(), &mut ran).await,
             Err(error) => Err(error),
         };
-        self.publish(topic, (message, &payload), decoded, key).await
+        let recorded = self.record((&message, topic), received, (&ran, &decoded));
+        join!(self.publish(topic, (message, &payload), decoded, key), recorded).0
+    }
+
+    /// Puts an uplink into history. What this returns resolves when it is there, or is counted as lost.
+    fn record(
+        &self,
+        (message, topic): (&UplinkMessage<'_>, Topic<'_>),
+        received: Timestamp,
+        (ran, decoded): (&Run, &Result<Decoded, CodecError>),
+    ) -> BoxFuture<'static, ()> {
+        let (normalized, normalized_warnings) = match decoded {
+            Ok(Decoded { normalized: Measurements { valid, warnings }, .. }) => (&valid[..], &warnings[..]),
+            Err(_) => Default::default(),
+        };
+        let decoded = decoded.as_ref().map(|decoded| &decoded.uplink);
+        let made = Made { ran, decoded, normalized, normalized_warnings };
+        self.recorder.record((topic.application, topic.device), || message.to_received(received), &made)
     }
 
     /// Publishes why a formatter failed, then the message, without a decoded payload.

@@ -126,13 +126,14 @@ fn start_process(settings: &Settings) -> anyhow::Result<Shutdown> {
     Ok(Shutdown::on_signals()?)
 }
 
-/// Returns the resources of a bridge, which keeps what it imports in `directory`. Starts its sandboxes.
+/// Returns the resources of a bridge, which keeps what it imports and records in `directory`. Starts its sandboxes.
 async fn environment(settings: &Settings, directory: &str) -> anyhow::Result<Environment> {
     Ok(Environment {
         pool: Arc::new(pool::start("bridge", &settings.sandbox).await?),
         clock: Arc::new(SystemClock),
         random: Arc::new(OsRandom),
         state_dir: settings.data_dir.join("bridge").join(directory),
+        history: Some(settings.history.clone()),
     })
 }
 

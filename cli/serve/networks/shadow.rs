@@ -68,6 +68,7 @@ impl Shadow {
             clock: context.clock.clone(),
             random: context.random.clone(),
             state_dir: context.settings.data_dir.join("bridge").join(format!("shadow-{directory}")),
+            history: None,
         };
         let starter = Starter { settings: settings.clone(), environment, report: report.clone() };
         let state = Arc::new(Mutex::new(match timeout(START_MAX, starter.start()).await {

@@ -63,7 +63,7 @@ impl Trials {
             tracing::warn!(path = %dir.display(), %error, "cannot remove what is left of a network that was tried");
         }
         let (clock, random) = (context.clock.clone(), context.random.clone());
-        let environment = Environment { pool, clock, random, state_dir: dir };
+        let environment = Environment { pool, clock, random, state_dir: dir, history: None };
         Self {
             environment,
             applications,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bridge::codec::outcome::{CodecError, Decoded, Input, seed};
+use bridge::codec::outcome::{CodecError, Decoded, Input, Run, seed};
 use types::Clock;
 
 use crate::{
@@ -18,10 +18,16 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     /// Decodes an uplink that came on `topic`, which access control at the broker has checked, unlike the body.
-    pub(crate) async fn decode(&self, event: &UplinkEvent<'_>, topic: Topic<'_>) -> Result<Decoded, CodecError> {
+    /// What is known of the run of a script goes into `ran`.
+    pub(crate) async fn decode(
+        &self,
+        event: &UplinkEvent<'_>,
+        topic: Topic<'_>,
+        ran: &mut Run,
+    ) -> Result<Decoded, CodecError> {
         let profile = self.directory.profile(&event.device.device_profile_id).await?;
         if !profile.codec.is_script() {
-            return profile.codec.decode(&event.data, &Input::default()).await;
+            return profile.codec.decode(&event.data, &Input::default(), ran).await;
         }
         if !event.device.dev_eui.eq_ignore_ascii_case(topic.dev_eui) {
             return Err(CodecError::Foreign);
@@ -36,6 +42,6 @@ impl Decoder {
             seed: seed(&event.deduplication_id),
             variables: device.variables.get(),
         };
-        profile.codec.decode(&event.data, &input).await
+        profile.codec.decode(&event.data, &input, ran).await
     }
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bridge::codec::{
-    outcome::{CodecError, Decoded, Encoded, Input},
+    outcome::{CodecError, Decoded, Encoded, Input, Run},
     script::Script,
 };
 use runtime::{Call, CallOutcome, EntryPoint, Failure, Function, Pool, Slot, Sources, Value};
@@ -39,19 +39,25 @@ pub(crate) fn script(text: &str, profile_id: &str, pool: Arc<Pool>, wait_max: Du
 }
 
 /// Calls `decodeUplink({bytes, fPort, recvTime, variables})`.
-pub(crate) async fn decode(script: &Script, payload: &[u8], input: &Input<'_>) -> Result<Decoded, CodecError> {
-    let (json, ran) = call(script, Function::Decoder, payload.to_vec(), input).await?;
+pub(crate) async fn decode(
+    script: &Script,
+    payload: &[u8],
+    input: &Input<'_>,
+    ran: &mut Run,
+) -> Result<Decoded, CodecError> {
+    let (json, own) = call(script, (Function::Decoder, payload.to_vec()), input, ran).await?;
     let returned = Returned::read(&json, DECODER)?;
     let data = returned.data.filter(|data| data.get().starts_with('{'));
     let object = data.ok_or(CodecError::Missing { function: DECODER, member: "data" })?;
     let mut warnings = returned.warnings();
-    warnings.extend(ran.warnings);
-    Ok(Decoded { object: Some(object.to_owned()), warnings, ..ran })
+    warnings.extend(own);
+    Ok(Decoded { object: Some(object.to_owned()), warnings })
 }
 
 /// Calls `encodeDownlink({data, fPort, variables})`.
 pub(crate) async fn encode(script: &Script, object: &str, input: &Input<'_>) -> Result<Encoded, CodecError> {
-    let (json, _) = call(script, Function::Encoder, object.as_bytes().to_vec(), input).await?;
+    let payload = object.as_bytes().to_vec();
+    let (json, _) = call(script, (Function::Encoder, payload), input, &mut Run::default()).await?;
     let returned = Returned::read(&json, ENCODER)?;
     let bytes: Option<Vec<f64>> = parse(returned.bytes);
     let bytes = bytes.ok_or(CodecError::Missing { function: ENCODER, member: "bytes" })?;
@@ -60,13 +66,13 @@ pub(crate) async fn encode(script: &Script, object: &str, input: &Input<'_>) -> 
     Ok(Encoded { bytes: bytes.into_iter().map(|byte| byte as u8).collect(), port: port.map(|port| port as u8) })
 }
 
-/// Runs one function; returns its result as JSON, and what else is known of it.
+/// Runs one function; returns its result as JSON, and the sandbox's own warnings.
 async fn call(
     script: &Script,
-    function: Function,
-    payload: Vec<u8>,
+    (function, payload): (Function, Vec<u8>),
     input: &Input<'_>,
-) -> Result<(Box<RawValue>, Decoded), CodecError> {
+    ran: &mut Run,
+) -> Result<(Box<RawValue>, Vec<String>), CodecError> {
     let name = if function == Function::Encoder { ENCODER } else { DECODER };
     let call = Call {
         entry_point: EntryPoint::SingleFunction,
@@ -77,9 +83,9 @@ async fn call(
         extra: format!(r#"{{"variables":{}}}"#, input.variables),
         single_function: Some(function),
     };
-    let CallOutcome { result, warnings, fuel, elapsed, .. } = script.call(name, call).await?;
+    let CallOutcome { result, warnings, .. } = script.call(name, call, ran).await?;
     match result {
-        Ok(Value::Returned { json: Some(json) }) => Ok((json, Decoded { object: None, warnings, fuel, elapsed })),
+        Ok(Value::Returned { json: Some(json) }) => Ok((json, warnings)),
         Ok(Value::Returned { json: None }) => Err(CodecError::Missing { function: name, member: "data" }),
         Ok(_) => Err(CodecError::failed(name, Failure::malformed_reply(Slot::Decoder))),
         Err(failure) => Err(CodecError::failed(name, failure)),

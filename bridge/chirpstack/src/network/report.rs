@@ -1,7 +1,5 @@
 //! Events of ChirpStack as reports that do not depend on the network.
 
-mod radio;
-
 use std::collections::BTreeMap;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -13,7 +11,7 @@ use types::{
     NetworkUplink, Timestamp,
 };
 
-use self::radio::{RxInfo, TxInfo};
+use crate::event::radio::{self, RxInfo, TxInfo};
 
 /// Codes of `log` events that report a downlink that will not be sent.
 const DOWNLINK_CODES: [&str; 5] =

@@ -10,6 +10,7 @@ mod downlinks;
 mod environment;
 mod events;
 mod harness;
+mod history;
 mod losses;
 mod shadow;
 mod stream;

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bridge::codec::{
-    outcome::{self, CodecError, Encoded, Input},
+    outcome::{self, CodecError, Encoded, Input, Run},
     script::Script,
 };
 use runtime::{Call, CallOutcome, EntryPoint, Failure, Function, Pool, Slot, Sources, Value};
@@ -52,10 +52,11 @@ impl JavaScript {
     }
 
     /// Calls `decodeUplink({bytes, fPort, recvTime})` and `normalizeUplink({data})`, or `Decoder(bytes, port)`.
-    pub(crate) async fn decode(&self, payload: &[u8], input: &Input<'_>) -> Result<Decoded, CodecError> {
+    pub(crate) async fn decode(&self, payload: &[u8], input: &Input<'_>, ran: &mut Run) -> Result<Decoded, CodecError> {
         const NAME: &str = "decodeUplink";
-        let (value, outcome) = call(&self.script, NAME, call_of(EntryPoint::Uplink, payload.to_vec(), input)).await?;
-        let (mut uplink, normalized) = fields(NAME, value, outcome)?;
+        let request = call_of(EntryPoint::Uplink, payload.to_vec(), input);
+        let (value, warnings) = call(&self.script, NAME, request, ran).await?;
+        let (mut uplink, normalized) = fields(NAME, value, warnings)?;
         let (warnings, others) = uplink.warnings.into_iter().partition(|warning| warning.starts_with(NORMALIZER));
         uplink.warnings = others;
         let mut measurements = match (&normalized, &uplink.object) {
@@ -77,15 +78,15 @@ impl JavaScript {
             return Ok(outcome::Decoded::default());
         }
         let request = call_of(EntryPoint::DecodeDownlink, payload.to_vec(), input);
-        let (value, outcome) = call(&self.script, DECODE_DOWNLINK, request).await?;
-        fields(DECODE_DOWNLINK, value, outcome).map(|(decoded, _)| decoded)
+        let (value, warnings) = call(&self.script, DECODE_DOWNLINK, request, &mut Run::default()).await?;
+        fields(DECODE_DOWNLINK, value, warnings).map(|(decoded, _)| decoded)
     }
 
     /// Calls `encodeDownlink({data, fPort})`, or `Encoder(data, port)`.
     pub(crate) async fn encode(&self, object: &str, input: &Input<'_>) -> Result<Encoded, CodecError> {
         const NAME: &str = "encodeDownlink";
         let request = call_of(EntryPoint::EncodeDownlink, object.as_bytes().to_vec(), input);
-        match call(&self.script, NAME, request.clone()).await {
+        match call(&self.script, NAME, request.clone(), &mut Run::default()).await {
             Ok((Value::Bytes { bytes, port }, _)) => Ok(Encoded { bytes, port }),
             Ok(_) => Err(malformed(NAME)),
             // The Things Stack converts what is no byte, where the sandbox refuses it.
@@ -100,7 +101,7 @@ impl JavaScript {
     async fn convert(&self, name: &'static str, request: Call) -> Option<Encoded> {
         let single_function = Some(Function::Encoder);
         let request = Call { entry_point: EntryPoint::SingleFunction, single_function, ..request };
-        match call(&self.script, name, request).await.ok()? {
+        match call(&self.script, name, request, &mut Run::default()).await.ok()? {
             (Value::Returned { json: Some(json) }, _) => conversion::encoded(json.get()),
             _ => None,
         }
@@ -119,11 +120,11 @@ pub(crate) fn sources(text: &str, role: Role) -> Sources {
 fn fields(
     name: &'static str,
     value: Value,
-    CallOutcome { warnings, fuel, elapsed, .. }: CallOutcome,
+    warnings: Vec<String>,
 ) -> Result<(outcome::Decoded, Option<Box<RawValue>>), CodecError> {
     let Value::Fields { json, normalized, .. } = value else { return Err(malformed(name)) };
     let object = Some(json).filter(|json| json.get() != "null");
-    Ok((outcome::Decoded { object, warnings, fuel, elapsed }, normalized))
+    Ok((outcome::Decoded { object, warnings }, normalized))
 }
 
 fn call_of(entry_point: EntryPoint, payload: Vec<u8>, input: &Input<'_>) -> Call {
@@ -131,11 +132,16 @@ fn call_of(entry_point: EntryPoint, payload: Vec<u8>, input: &Input<'_>) -> Call
     Call { entry_point, port, time_ms, seed, payload, extra: String::new(), single_function: None }
 }
 
-async fn call(script: &Script, name: &'static str, call: Call) -> Result<(Value, CallOutcome), CodecError> {
-    let mut outcome = script.call(name, call).await?;
-    let nothing = Err(Failure::malformed_reply(Slot::Decoder));
-    match std::mem::replace(&mut outcome.result, nothing) {
-        Ok(value) => Ok((value, outcome)),
+/// Returns the result, and the warnings.
+async fn call(
+    script: &Script,
+    name: &'static str,
+    call: Call,
+    ran: &mut Run,
+) -> Result<(Value, Vec<String>), CodecError> {
+    let CallOutcome { result, warnings, .. } = script.call(name, call, ran).await?;
+    match result {
+        Ok(value) => Ok((value, warnings)),
         Err(failure) => Err(CodecError::failed(name, failure)),
     }
 }

@@ -53,7 +53,7 @@ impl<'a> DownlinkEvent<'a> {
     }
 
     /// The message with this decoded payload.
-    pub(crate) fn into_json(mut self, Decoded { object, warnings, .. }: Decoded) -> serde_json::Result<Vec<u8>> {
+    pub(crate) fn into_json(mut self, Decoded { object, warnings }: Decoded) -> serde_json::Result<Vec<u8>> {
         self.downlink.remove("decoded_payload_warnings");
         // Each behind the payload, so that the last one comes first.
         if !warnings.is_empty() {
@@ -82,7 +82,7 @@ mod tests {
         let event = DownlinkEvent::parse(kind, message.as_bytes())?;
         assert_eq!((event.port, event.payload.as_slice()), (15, &[0xbe, 0xef][..]));
         let object = Some(RawValue::from_string(r#"{"n":1.0}"#.to_owned()).unwrap());
-        let decoded = Decoded { object, warnings: vec!["w".to_owned()], ..Decoded::default() };
+        let decoded = Decoded { object, warnings: vec!["w".to_owned()] };
         Some(String::from_utf8(event.into_json(decoded).unwrap()).unwrap())
     }
 

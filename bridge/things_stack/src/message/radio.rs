@@ -6,7 +6,7 @@ use types::{GatewayMetadata, Metadata, Timestamp};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct RxMetadata {
+pub(crate) struct RxMetadata {
     #[serde(deserialize_with = "lenient")]
     gateway_ids: GatewayIds,
     #[serde(deserialize_with = "lenient")]
@@ -32,7 +32,7 @@ struct GatewayIds {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Settings {
+pub(crate) struct Settings {
     #[serde(deserialize_with = "lenient")]
     data_rate: DataRate,
     /// In Hz.
@@ -73,7 +73,7 @@ struct Fsk {
 }
 
 /// Returns the radio metadata of an uplink, without its time. `airtime` is such as `0.056576s`.
-pub(super) fn metadata(settings: &Settings, received: Vec<RxMetadata>, airtime: &str) -> Metadata {
+pub(crate) fn metadata(settings: &Settings, received: Vec<RxMetadata>, airtime: &str) -> Metadata {
     let Modulation { name, data_rate, bit_rate } = modulation(&settings.data_rate);
     let lora = settings.data_rate.lora.as_ref();
     let coding_rate = lora.map(|lora| lora.coding_rate.as_str()).filter(|rate| !rate.is_empty());

@@ -15,7 +15,7 @@ const DECODED: [&str; 4] =
 /// An `ApplicationUp` of The Things Stack with an `uplink_message`.
 pub(crate) struct UplinkMessage<'a> {
     members: RawObject<'a>,
-    uplink: RawObject<'a>,
+    pub(super) uplink: RawObject<'a>,
     pub(crate) port: u8,
     pub(crate) payload: Vec<u8>,
     pub(crate) received_at: Option<Timestamp>,
@@ -27,7 +27,7 @@ pub(crate) struct UplinkMessage<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     session_key_id: String,
-    f_cnt: u32,
+    pub(super) f_cnt: u32,
     received_at_ms: i64,
     port: u8,
     payload: String,
@@ -129,11 +129,7 @@ mod tests {
         assert_eq!(message.version.as_ref().unwrap().model_id, "m");
         assert_eq!(message.decoded_payload().unwrap().get(), r#"{"old":1}"#);
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-        let uplink = outcome::Decoded {
-            object: Some(raw(r#"{"t":1.0}"#)),
-            warnings: vec!["w".to_owned()],
-            ..Default::default()
-        };
+        let uplink = outcome::Decoded { object: Some(raw(r#"{"t":1.0}"#)), warnings: vec!["w".to_owned()] };
         let normalized = Measurements { valid: vec![raw(r#"{"air":{}}"#)], warnings: Vec::new() };
         let decoded = Decoded { uplink, normalized };
         let json = String::from_utf8(message.into_json(Some(decoded)).unwrap()).unwrap();

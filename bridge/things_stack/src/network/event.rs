@@ -11,10 +11,10 @@ use types::{
     NetworkUplink, Timestamp,
 };
 
-use super::{
-    super::application::topic::Topic,
-    radio::{self, RxMetadata, Settings},
-    send::CORRELATION_PREFIX,
+use super::send::CORRELATION_PREFIX;
+use crate::{
+    application::topic::Topic,
+    message::radio::{self, RxMetadata, Settings},
 };
 
 /// Reasons why a message cannot be read.

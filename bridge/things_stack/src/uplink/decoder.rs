@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bridge::codec::outcome::{self, CodecError, Input};
+use bridge::codec::outcome::{self, CodecError, Input, Run};
 use types::Clock;
 
 use crate::{
@@ -28,11 +28,12 @@ impl Decoder {
         found.map(|found| found.up().cloned()).transpose()
     }
 
-    /// Decodes an uplink.
+    /// Decodes an uplink. What is known of the run of a script goes into `ran`.
     pub(crate) async fn decode(
         &self,
         message: &UplinkMessage<'_>,
         formatter: Option<&Formatter>,
+        ran: &mut Run,
     ) -> Result<Decoded, CodecError> {
         let Some(formatter) = formatter else { return Ok(Decoded::default()) };
         let input = Input {
@@ -41,7 +42,7 @@ impl Decoder {
             seed: outcome::seed(&message.identity),
             variables: "",
         };
-        formatter.decode(&message.payload, &input).await
+        formatter.decode(&message.payload, &input, ran).await
     }
 
     /// Decodes the downlink that a message is about; without an object if it is encrypted, or nothing decodes it.

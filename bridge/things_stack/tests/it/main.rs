@@ -9,6 +9,7 @@ mod downlinks;
 mod environment;
 mod formatters;
 mod harness;
+mod history;
 mod losses;
 mod shadow;
 mod uplinks;

@@ -1,0 +1,178 @@
+//! Records uplinks in the history of a bridge, with what became of them.
+
+mod id;
+
+use std::{collections::BTreeMap, future::ready, sync::Arc};
+
+use futures::{FutureExt, future::BoxFuture};
+use history::{History, Kind, Loss, NewRecord, Outcome, RecordId, logs_text, warnings_text};
+use runtime::{LimitsByName, LimitsHash};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use server::status::ErrorChain;
+use types::{AppId, DevId, Metadata, Timestamp};
+
+use self::id::id;
+use crate::{
+    Environment, Error, StateDir,
+    codec::outcome::{CodecError, Decoded, Run},
+};
+
+/// Records what a bridge has processed.
+pub struct Recorder {
+    /// None if nothing is kept.
+    history: Option<Arc<History>>,
+    /// The first bytes of the hash of the limits of functions.
+    limits: [u8; 8],
+}
+
+/// An uplink as its network received it.
+pub struct ReceivedUplink<'a> {
+    /// Time of reception, as functions saw it.
+    pub received: Timestamp,
+    /// The LoRaWAN port; zero for none.
+    pub port: u8,
+    /// The frame counter.
+    pub counter: u32,
+    /// True if the device requested an acknowledgement.
+    pub confirmed: bool,
+    /// The decrypted payload.
+    pub payload: &'a [u8],
+    /// Metadata of the reception, without its time.
+    pub metadata: Metadata,
+    /// Id of the profile by which the network chooses the codec; empty for none.
+    pub profile_id: String,
+    /// Name of that profile.
+    pub profile_name: String,
+}
+
+/// Result of the codec of an uplink.
+pub struct Made<'a> {
+    /// The run of its functions.
+    pub ran: &'a Run,
+    /// The object, or the failure.
+    pub decoded: Result<&'a Decoded, &'a CodecError>,
+    /// Normalized measurements.
+    pub normalized: &'a [Box<RawValue>],
+    /// Warnings about these.
+    pub normalized_warnings: &'a [String],
+}
+
+impl Recorder {
+    /// Opens the history of a bridge: in its own directory, unless the settings name another one.
+    pub fn open(environment: &Environment, state_dir: &StateDir) -> Result<Self, Error> {
+        let set = environment.pool.engine().limits();
+        let limits = LimitsHash::of(set).prefix();
+        let Some(settings) = environment.history.clone() else { return Ok(Self { history: None, limits }) };
+        let dir = settings.dir.clone().unwrap_or_else(|| state_dir.history());
+        let services = history::Environment {
+            clock: environment.clock.clone(),
+            random: environment.random.as_ref(),
+            owner_of: Arc::new(ToString::to_string),
+        };
+        let history = History::open(&dir, settings, services).map_err(|source| Error::History { dir, source })?;
+        tokio::spawn(write_limits(history.clone(), BTreeMap::from([(limits, set.by_name())])));
+        Ok(Self { history: Some(history), limits })
+    }
+
+    /// Records an uplink of an application and a device, as their network names them, unless the settings keep nothing of
+    /// the application. What this returns resolves when the record is on disk, or is counted as lost.
+    pub fn record<'a>(
+        &self,
+        (application, device): (&str, &str),
+        uplink: impl FnOnce() -> ReceivedUplink<'a>,
+        made: &Made<'_>,
+    ) -> BoxFuture<'static, ()> {
+        let Some(history) = &self.history else { return ready(()).boxed() };
+        match (id::<AppId>(application), id::<DevId>(device)) {
+            (Some(app_id), Some(dev_id)) if history.keeps(&app_id) => {
+                self.append(history, (&app_id, &dev_id), uplink(), made).map(drop).boxed()
+            }
+            _ => ready(()).boxed(),
+        }
+    }
+
+    fn append(
+        &self,
+        history: &History,
+        (app_id, dev_id): (&AppId, &DevId),
+        uplink: ReceivedUplink<'_>,
+        Made { ran, decoded, normalized, normalized_warnings }: &Made<'_>,
+    ) -> impl Future<Output = Result<RecordId, Loss>> + Send + use<> {
+        let (object, warnings, failure) = match decoded {
+            Ok(Decoded { object, warnings }) => (object.as_deref(), warnings.as_slice(), None),
+            Err(error) => (None, Default::default(), Some(error.to_string())),
+        };
+        let warnings: Vec<&String> = warnings.iter().chain(*normalized_warnings).collect();
+        let functions = ran.functions.map(|hash| *hash.as_bytes());
+        let ReceivedUplink { received, port, counter, confirmed, payload, .. } = uplink;
+        history.append(&NewRecord {
+            port,
+            counter,
+            confirmed,
+            payload,
+            metadata: &metadata_text(uplink),
+            extra: &ran.extra,
+            seed: functions.map(|_| ran.seed),
+            functions,
+            limits: functions.map(|_| self.limits),
+            outcome: outcome(object, failure.is_some()),
+            result: object.map_or("", RawValue::get),
+            normalized: &normalized_text(normalized),
+            failure: failure.as_deref(),
+            logs: &logs_text(ran.logs.iter().map(|entry| (entry.slot.name(), &*entry.fields))),
+            warnings: &warnings_text(&warnings),
+            fuel: ran.fuel,
+            ..NewRecord::new(app_id, dev_id, &Kind::Uplink, received)
+        })
+    }
+
+    /// Writes what waits. Later uplinks are not recorded.
+    pub async fn close(&self) {
+        if let Some(history) = &self.history
+            && let Err(error) = history.close().await
+        {
+            tracing::error!(error = %ErrorChain(&error), "history was not closed");
+        }
+    }
+}
+
+fn outcome(object: Option<&RawValue>, has_failed: bool) -> Outcome {
+    match object {
+        _ if has_failed => Outcome::Failed,
+        Some(_) => Outcome::Decoded,
+        None => Outcome::NotConverted,
+    }
+}
+
+/// Metadata as the handler records it, with the profile, by which `airlock replay` chooses codecs.
+fn metadata_text(uplink: ReceivedUplink<'_>) -> String {
+    #[derive(Serialize)]
+    struct WithProfile {
+        #[serde(skip_serializing_if = "String::is_empty")]
+        device_profile_id: String,
+        #[serde(skip_serializing_if = "String::is_empty")]
+        device_profile_name: String,
+        #[serde(flatten)]
+        metadata: Metadata,
+    }
+    let ReceivedUplink { received, metadata, profile_id, profile_name, .. } = uplink;
+    let metadata = Metadata { time: received.to_rfc3339(), ..metadata };
+    let metadata = WithProfile { device_profile_id: profile_id, device_profile_name: profile_name, metadata };
+    // Numbers and texts can always be written.
+    serde_json::to_string(&metadata).unwrap_or_default()
+}
+
+/// An array; empty for none.
+fn normalized_text(measurements: &[Box<RawValue>]) -> String {
+    // They are JSON already.
+    if measurements.is_empty() { String::new() } else { serde_json::to_string(measurements).unwrap_or_default() }
+}
+
+/// Writes the limits of functions beside the files, in the background: another process may be changing those.
+async fn write_limits(history: Arc<History>, limits: BTreeMap<[u8; 8], LimitsByName>) {
+    if let Err(error) = history.write_limits(limits).await {
+        let error = ErrorChain(&error);
+        tracing::warn!(%error, "other programs do not find the limits of functions beside the files of history");
+    }
+}

@@ -1,0 +1,26 @@
+//! An uplink as the history of the bridge has it.
+
+use bridge::record::ReceivedUplink;
+use types::Timestamp;
+
+use super::{radio, uplink::UplinkMessage};
+
+impl UplinkMessage<'_> {
+    /// What history has of an uplink that was received at this time.
+    pub(crate) fn to_received(&self, received: Timestamp) -> ReceivedUplink<'_> {
+        let airtime: String = self.uplink.get("consumed_airtime").unwrap_or_default();
+        let settings = self.uplink.get("settings").unwrap_or_default();
+        let gateways = self.uplink.get("rx_metadata").unwrap_or_default();
+        ReceivedUplink {
+            received,
+            port: self.port,
+            counter: self.identity.f_cnt,
+            confirmed: self.uplink.get("confirmed").unwrap_or_default(),
+            payload: &self.payload,
+            metadata: radio::metadata(&settings, gateways, &airtime),
+            // The Things Stack has none.
+            profile_id: String::new(),
+            profile_name: String::new(),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The history of what a bridge has processed.
+
+use bridge::{Environment, Running};
+use history::{Outcome, Query, Record, Settings, StoredHistory};
+use serde_json::{Value, json};
+use testing::{MqttClient, soon, things_stack_uplink};
+use things_stack::ThingsStackBridge;
+
+use crate::{
+    environment::environment,
+    harness::{Network, topic},
+};
+
+const SCRIPT: &str = "function decodeUplink(input) {
+    console.log(input.fPort);
+    if (input.bytes[0] > 100) throw new Error('broken');
+    return {data: {n: input.bytes[0]}, warnings: ['low']} }
+    function normalizeUplink(input) { return {data: {air: {temperature: input.data.n, smell: 1}}} }";
+
+/// What the bridge has recorded of an application, the oldest first.
+async fn records(network: &Network, app_id: &str) -> Vec<Record> {
+    let stored = StoredHistory::open(network.dir.path().join("bridge/history")).unwrap();
+    let query = Query { oldest_first: true, ..Query::of(app_id.parse().unwrap()) };
+    stored.query(query).await.unwrap().records
+}
+
+/// Receives so many uplinks.
+async fn receive(application: &mut MqttClient, uplinks: usize) {
+    let mut missing = uplinks;
+    while missing > 0 {
+        missing -= usize::from(application.next().await.topic.ends_with("/up"));
+    }
+}
+
+#[tokio::test]
+async fn an_uplink_is_recorded_with_what_its_formatter_saw_and_made_of_it() {
+    let Some(network) = Network::start().await else { return };
+    network.default_script(SCRIPT, "");
+    network.device("dev1");
+    let environment = Environment { history: Some(Settings::default()), ..environment(network.dir.path(), "bridge") };
+    let bridge = ThingsStackBridge::start(&network.settings, environment).await.unwrap();
+    soon("the bridge", bridge.ready()).await;
+    let (mut things_stack, mut application) = (network.things_stack().await, network.application().await);
+    let mut for_the_network = things_stack_uplink("dev1", 3, "AQ==");
+    for_the_network["uplink_message"]["f_port"] = json!(0);
+    let uplinks = [things_stack_uplink("dev1", 1, "Bw=="), things_stack_uplink("dev1", 2, "/w=="), for_the_network];
+    for uplink in uplinks {
+        things_stack.publish(&topic("dev1", "up"), uplink.to_string()).await;
+    }
+    receive(&mut application, 3).await;
+    bridge.stop().await;
+    let records = records(&network, "sensors_lab").await;
+    let [decoded, failed, unchanged] = &records[..] else { panic!("{records:#?}") };
+    for (record, counter, payload) in [(decoded, 1, 7), (failed, 2, 0xff), (unchanged, 3, 1)] {
+        assert_eq!((record.dev_id.as_str(), record.counter, &record.payload[..]), ("dev1", counter, &[payload][..]));
+        assert_eq!(record.received.to_rfc3339(), format!("2026-11-22T16:00:0{counter}.026368273Z"));
+        let metadata: Value = serde_json::from_str(&record.metadata).unwrap();
+        assert_eq!((&metadata["data_rate"], &metadata["airtime"]), (&json!("SF7BW125"), &json!(56_576_000)));
+        assert_eq!(metadata["gateways"][0]["gtw_id"], "gtw1");
+    }
+    for record in [decoded, failed] {
+        assert_eq!(record.logs, r#"[{"function":"decoder","fields":["2"]}]"#);
+        assert!(record.functions.is_some() && record.limits.is_some() && record.seed.is_some() && record.fuel > 0);
+    }
+    assert_eq!(
+        [decoded, failed, unchanged].map(|record| record.outcome),
+        [Outcome::Decoded, Outcome::Failed, Outcome::NotConverted]
+    );
+    assert_eq!(
+        (decoded.result.as_str(), decoded.normalized.as_str()),
+        (r#"{"n":7}"#, r#"[{"air":{"temperature":7}}]"#)
+    );
+    assert_eq!(decoded.warnings, r#"["low","measurement 1: unknown field `air.smell`"]"#);
+    assert!(failed.failure.as_ref().is_some_and(|failure| failure.contains("broken")), "{failed:?}");
+    assert!(unchanged.functions.is_none() && unchanged.result.is_empty());
+}
