@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod decode;
+mod directory;
 mod export;
 mod replay;
 pub(crate) mod totals;
@@ -14,7 +15,10 @@ use api::{history::Record as StoredRecord, rest::handler::RefusedMessages};
 use client::HexBytes;
 use types::{AppId, Timestamp};
 
-use self::args::{Filter, Format, History};
+use self::{
+    args::{Filter, Format, History},
+    directory::Directory,
+};
 use crate::{
     network::Network,
     output::{Cell, Record, Table},
@@ -25,18 +29,39 @@ use crate::{
 const PAGE: usize = 1000;
 
 pub(crate) async fn run(command: History, app_id: Option<AppId>, network: &Network) -> anyhow::Result<()> {
-    let app_id = network.application(app_id)?;
     match command {
-        History::List { filter, limit } => list(network, &app_id, filter, limit).await,
-        History::Info { id } => info(network, &app_id, &id).await,
+        History::List { filter, limit, dir: Some(dir) } => {
+            let directory = Directory::open(&dir, app_id)?;
+            show_list(network, &directory.app_id, directory.records(filter, limit, network).await?)
+        }
+        History::Info { id, dir: Some(dir) } => show_record(network, Directory::open(&dir, app_id)?.record(&id).await?),
+        History::Export { file, format, filter, dir: Some(dir) } => {
+            let (file, format) = export_to(file.as_deref(), format);
+            Directory::open(&dir, app_id)?.export(filter, (file, format), network).await
+        }
+        command => of_handler(command, network.application(app_id)?, network).await,
+    }
+}
+
+/// The commands that ask the handler.
+async fn of_handler(command: History, app_id: AppId, network: &Network) -> anyhow::Result<()> {
+    match command {
+        History::List { filter, limit, .. } => list(network, &app_id, filter, limit).await,
+        History::Info { id, .. } => info(network, &app_id, &id).await,
         History::Decode(decode) => decode::run(network, &app_id, decode).await,
         History::Replay(replay) => replay::run(network, &app_id, replay).await,
         History::Verify { selection, sample } => decode::verify(network, &app_id, selection, sample).await,
-        History::Export { file, format, filter } => {
-            let file = file.as_deref().filter(|file| *file != Path::new("-"));
-            export::run(network, &app_id, filter, file, format.unwrap_or_else(|| Format::of(file))).await
+        History::Export { file, format, filter, .. } => {
+            let (file, format) = export_to(file.as_deref(), format);
+            export::run(network, &app_id, filter, file, format).await
         }
     }
+}
+
+/// The file of an export, unless it is standard output, and its format.
+fn export_to(file: Option<&Path>, format: Option<Format>) -> (Option<&Path>, Format) {
+    let file = file.filter(|file| *file != Path::new("-"));
+    (file, format.unwrap_or_else(|| Format::of(file)))
 }
 
 async fn list(network: &Network, app_id: &AppId, filter: Filter, limit: usize) -> anyhow::Result<()> {
@@ -47,6 +72,10 @@ async fn list(network: &Network, app_id: &AppId, filter: Filter, limit: usize) -
     {
         records.extend(page);
     }
+    show_list(network, app_id, records)
+}
+
+fn show_list(network: &Network, app_id: &AppId, records: Vec<StoredRecord>) -> anyhow::Result<()> {
     let columns = [
         ("id", "ID"),
         ("time", "Time"),
@@ -85,7 +114,10 @@ fn row(record: StoredRecord) -> [Cell; 7] {
 }
 
 async fn info(network: &Network, app_id: &AppId, id: &str) -> anyhow::Result<()> {
-    let record = network.handler_for(app_id).await?.get_record(app_id, id).await?;
+    show_record(network, network.handler_for(app_id).await?.get_record(app_id, id).await?)
+}
+
+fn show_record(network: &Network, record: StoredRecord) -> anyhow::Result<()> {
     let logs: Vec<_> = record.logs.iter().map(|log| format!("{}: {}", log.function, log.fields.join(" "))).collect();
     network.output.record(Record::new([
         (("id", "ID"), record.id.into()),

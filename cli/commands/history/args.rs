@@ -20,7 +20,7 @@ pub(crate) enum History {
     /// List uplinks and events, the newest first
     #[command(visible_alias = "ls")]
     #[command(
-        after_help = "Examples:\n  airlock history list --device my-device --since 2h\n  airlock history list --failed\n  airlock history list --field 'fields.temperature > 30' --output jsonl"
+        after_help = "Examples:\n  airlock history list --device my-device --since 2h\n  airlock history list --failed\n  airlock history list --field 'fields.temperature > 30' --output jsonl\n  airlock history list --dir bridge/chirpstack/history --failed"
     )]
     List {
         #[command(flatten)]
@@ -28,6 +28,9 @@ pub(crate) enum History {
         /// Maximum number of records
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: usize,
+        /// Read a directory of history in place of asking the handler, such as that of a bridge
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
     },
     /// Show one uplink or event with all that is known about it
     #[command(visible_alias = "get")]
@@ -35,6 +38,9 @@ pub(crate) enum History {
     Info {
         /// Id of the record, as `history list` prints it
         id: String,
+        /// Read a directory of history in place of asking the handler, such as that of a bridge
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
     },
     /// Run other functions on stored uplinks, and report what changes; exit code 1 if any newly fail
     #[command(
@@ -67,6 +73,9 @@ pub(crate) enum History {
         format: Option<Format>,
         #[command(flatten)]
         filter: Filter,
+        /// Read a directory of history in place of asking the handler, such as that of a bridge
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
     },
 }
 

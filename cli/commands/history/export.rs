@@ -3,10 +3,13 @@
 use std::{
     io::{self, Write},
     path::Path,
+    pin::pin,
 };
 
 use anyhow::{Context, bail};
+use bytes::Bytes;
 use client::history::Export;
+use futures::{Stream, TryStreamExt, stream};
 use types::AppId;
 use workbench::PendingFile;
 
@@ -25,26 +28,36 @@ pub(super) async fn run(
     let credential = network.credential_for(app_id).await?;
     let announcement = network.announcement().await?;
     let mut export = Export::start(&announcement, app_id, &credential, &query, format.name()).await?;
-    match file {
-        None => _ = copy(&mut export, &mut io::stdout()).await?,
-        Some(path) => {
-            // A file that is there stays until the new one is whole.
-            let mut file = PendingFile::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-            let bytes = copy(&mut export, &mut file).await?;
-            file.finish().with_context(|| format!("cannot write {}", path.display()))?;
-            network.output.message(format_args!("Wrote {bytes} bytes to {}", path.display()))?;
-        }
-    }
+    let parts = stream::try_unfold(&mut export, async |export| {
+        let part = export.next().await?;
+        anyhow::Ok(part.map(|part| (part, export)))
+    });
+    write(network, file, parts).await?;
     match export.unreadable_files() {
         None => Ok(()),
         Some(names) => bail!("the handler cannot read {}: their records are missing", sanitize(names)),
     }
 }
 
+/// Writes what comes to a file, or to standard output.
+pub(super) async fn write(
+    network: &Network,
+    file: Option<&Path>,
+    parts: impl Stream<Item = anyhow::Result<Bytes>>,
+) -> anyhow::Result<()> {
+    let Some(path) = file else { return copy(parts, &mut io::stdout()).await.map(drop) };
+    // A file that is there stays until the new one is whole.
+    let mut file = PendingFile::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+    let bytes = copy(parts, &mut file).await?;
+    file.finish().with_context(|| format!("cannot write {}", path.display()))?;
+    network.output.message(format_args!("Wrote {bytes} bytes to {}", path.display()))
+}
+
 /// Writes what comes, and returns how many bytes that was.
-async fn copy(export: &mut Export, out: &mut impl Write) -> anyhow::Result<usize> {
+async fn copy(parts: impl Stream<Item = anyhow::Result<Bytes>>, out: &mut impl Write) -> anyhow::Result<usize> {
+    let mut parts = pin!(parts);
     let mut bytes = 0;
-    while let Some(part) = export.next().await? {
+    while let Some(part) = parts.try_next().await? {
         bytes += part.len();
         out.write_all(&part).context("cannot write")?;
     }

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    path::Path,
 };
 
 use serde::Deserialize;
@@ -20,10 +21,13 @@ const FILE: &str = "limits.jsonl";
 /// Maximum number of lines that were there before and are kept.
 const KEPT_MAX: usize = 1000;
 
-/// The limits of a line.
+/// The limits of a line, by their names.
 #[derive(Deserialize)]
 struct Line {
+    /// The first bytes of their hash.
     limits: String,
+    #[serde(flatten)]
+    by_name: BTreeMap<String, u64>,
 }
 
 /// Writes a line for each of these limits, by the first bytes of their hashes. Lines of others stay: earlier processes had
@@ -49,8 +53,17 @@ pub(super) fn write(
 /// The lines with other limits, each once. What is no such line is left out.
 fn others(before: &str, limits: &BTreeMap<[u8; 8], BTreeMap<String, u64>>) -> impl Iterator<Item = String> {
     let mut known: BTreeSet<String> = limits.keys().map(hex::encode).collect();
-    let is_other = move |line: &&str| serde_json::from_str(line).is_ok_and(|Line { limits }| known.insert(limits));
+    let is_other = move |line: &&str| serde_json::from_str(line).is_ok_and(|Line { limits, .. }| known.insert(limits));
     before.lines().filter(is_other).take(KEPT_MAX).map(|line| format!("{line}\n"))
+}
+
+/// The limits with this hash in the file of a directory; empty if it does not have them.
+pub(super) fn read(root: &Path, hash: [u8; 8]) -> Result<BTreeMap<String, u64>, Error> {
+    let (path, hash) = (root.join(FILE), hex::encode(hash));
+    let text = if_there(fs::read(&path).map_err(Error::file("read", &path)))?;
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    Ok(lines.find(|line| line.limits == hash).map(|line| line.by_name).unwrap_or_default())
 }
 
 fn line(hash: [u8; 8], by_name: &BTreeMap<String, u64>) -> String {
@@ -76,6 +89,8 @@ mod tests {
         let lines = [(1, 10), (2, 20)]
             .map(|(byte, fuel)| format!("{{\"fuel\":{fuel},\"limits\":\"{}\"}}\n", hex::encode([byte; 8])));
         assert_eq!(text, lines.concat());
+        assert_eq!(read(dir.path(), [2; 8]).unwrap(), of(2, 20).into_values().next().unwrap());
+        assert!(read(dir.path(), [4; 8]).unwrap().is_empty());
         fs::write(dir.path().join(FILE), format!("no line\n{text}")).unwrap();
         write(&disk, None, &of(3, 30)).unwrap();
         assert_eq!(fs::read_to_string(dir.path().join(FILE)).unwrap().lines().count(), 3);

@@ -1,15 +1,16 @@
 //! A directory of history that is only read, also while other processes record there.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
 };
 
 use futures::Stream;
 use types::AppId;
 
+use super::limits;
 use crate::{
     Error, ExportPart, Format, OwnerOf, Page, Query, Record, RecordId, Skipped,
     reader::{Reader, export},
@@ -69,9 +70,10 @@ impl StoredHistory {
         export::export(self.reader.batches(query), format)
     }
 
-    /// Returns the directory.
-    pub fn dir(&self) -> &Path {
-        self.disk.root()
+    /// The limits within which the functions of a record ran, by their names; none if no function ran, or they are not
+    /// known.
+    pub fn limits(&self, record: &Record) -> Result<BTreeMap<String, u64>, Error> {
+        record.limits.map_or(Ok(BTreeMap::new()), |hash| limits::read(self.disk.root(), hash))
     }
 }
 

@@ -73,6 +73,11 @@ impl SentQuery {
     }
 }
 
+/// The query of an application's records that a message asks for.
+pub fn record_query(app_id: AppId, query: message::Query) -> Result<Query, Error> {
+    SentQuery::from(query).into_query(app_id)
+}
+
 impl From<message::Query> for SentQuery {
     fn from(query: message::Query) -> Self {
         let message::Query { dev_id, since, until, kind, port, failed, text, field, version, limit, before, .. } =
@@ -101,7 +106,7 @@ pub(crate) fn whole_record_body((record, limits): (Record, LimitsByName)) -> bod
 }
 
 /// The same as a message.
-pub(crate) fn whole_record_message((record, limits): (Record, LimitsByName)) -> message::Record {
+pub fn whole_record_message((record, limits): (Record, LimitsByName)) -> message::Record {
     message::Record { limits, ..record_message(record) }
 }
 

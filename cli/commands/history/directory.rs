@@ -1,0 +1,128 @@
+//! `airlock history … --dir`: a directory of history, without the server that records there.
+
+use std::path::Path;
+
+use anyhow::bail;
+use api::history::Record as StoredRecord;
+use bytes::Bytes;
+use futures::TryStreamExt;
+use handler::api::{record_query, whole_record_message};
+use history::{ExportPart, LIMIT_MAX, Query, RecordId, RecordIdError, Skipped, StoredHistory};
+use types::AppId;
+
+use super::{
+    args::{Filter, Format},
+    export::write,
+};
+use crate::{
+    exit::CommandError,
+    network::Network,
+    terminal::{sanitize, warn},
+};
+
+/// Maximum number of applications that an error names.
+const NAMES_MAX: usize = 20;
+
+/// A directory, and the application in it whose records are wanted.
+pub(super) struct Directory {
+    history: StoredHistory,
+    pub(super) app_id: AppId,
+}
+
+impl Directory {
+    /// Opens a directory. Without an application, it has to have records of a single one.
+    pub(super) fn open(dir: &Path, app_id: Option<AppId>) -> anyhow::Result<Self> {
+        let history = StoredHistory::open(dir)?;
+        warn_skipped(history.skipped())?;
+        let app_id = app_id.map_or_else(|| only_application(&history, dir), Ok)?;
+        Ok(Self { history, app_id })
+    }
+
+    /// The newest records that are wanted.
+    pub(super) async fn records(
+        &self,
+        filter: Filter,
+        limit: usize,
+        network: &Network,
+    ) -> anyhow::Result<Vec<StoredRecord>> {
+        let mut query = self.query(filter, network)?;
+        let mut records = Vec::new();
+        while records.len() < limit {
+            query.limit = (limit - records.len()).min(LIMIT_MAX);
+            let page = self.history.query(query.clone()).await?;
+            warn_skipped(&page.skipped)?;
+            records.extend(page.records.into_iter().map(|record| whole_record_message((record, [].into()))));
+            query.before = page.next;
+            if query.before.is_none() {
+                break;
+            }
+        }
+        Ok(records)
+    }
+
+    /// All that is known of a record.
+    pub(super) async fn record(&self, id: &str) -> anyhow::Result<StoredRecord> {
+        let parsed = id.parse::<RecordId>();
+        let parsed = parsed.map_err(|error: RecordIdError| CommandError::invalid(error.to_string()))?;
+        match self.history.get(&self.app_id, parsed).await? {
+            Ok(record) => {
+                let limits = self.history.limits(&record)?;
+                Ok(whole_record_message((record, limits)))
+            }
+            Err(skipped) => {
+                warn_skipped(&skipped)?;
+                bail!(CommandError::not_found(format!("Record {id} not found")))
+            }
+        }
+    }
+
+    /// Writes all records that are wanted to a file, or to standard output.
+    pub(super) async fn export(
+        &self,
+        filter: Filter,
+        (file, format): (Option<&Path>, Format),
+        network: &Network,
+    ) -> anyhow::Result<()> {
+        let (query, format) = (self.query(filter, network)?, format.name().parse()?);
+        let mut skipped = Vec::new();
+        let parts = self.history.export(query, format).map_err(anyhow::Error::from).map_ok(|part| match part {
+            ExportPart::Bytes(bytes) => bytes,
+            ExportPart::Unreadable(files) => {
+                skipped = files;
+                Bytes::new()
+            }
+        });
+        write(network, file, parts).await?;
+        warn_skipped(&skipped)?;
+        if skipped.is_empty() { Ok(()) } else { bail!("records are missing") }
+    }
+
+    fn query(&self, filter: Filter, network: &Network) -> anyhow::Result<Query> {
+        let query = record_query(self.app_id.clone(), filter.query(&self.app_id, network.clock.now()));
+        Ok(query.map_err(|error| CommandError::invalid(error.to_string()))?)
+    }
+}
+
+fn only_application(history: &StoredHistory, dir: &Path) -> anyhow::Result<AppId> {
+    let (applications, dir) = (history.applications()?, dir.display());
+    let mut ids = applications.iter();
+    match (ids.next(), ids.next()) {
+        (None, _) => bail!(CommandError::not_found(format!(
+            "there are no records in {dir}: name the directory that has `tail`, or `app=` and an id"
+        ))),
+        (Some(only), None) => Ok(only.clone()),
+        (Some(_), Some(_)) => {
+            let names: Vec<_> = applications.iter().take(NAMES_MAX).map(AppId::as_str).collect();
+            let names = names.join(", ");
+            bail!(CommandError::invalid(format!("{dir} has several applications: choose one with --app-id: {names}")))
+        }
+    }
+}
+
+/// Names files whose records are missing.
+fn warn_skipped(files: &[Skipped]) -> anyhow::Result<()> {
+    files.iter().try_for_each(|Skipped { path, reason, .. }| {
+        let (path, reason) = (path.display().to_string(), sanitize(reason));
+        warn(format_args!("cannot read {}: {reason}: its records are missing", sanitize(&path)))
+    })
+}
