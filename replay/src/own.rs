@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 
 use history::{RecordId, usual_seed};
-use serde::de::IgnoredAny;
+use memchr::memmem;
+use serde::{Deserialize, de::IgnoredAny};
 
-use crate::{Stored, stored::Correction};
+use crate::{
+    Stored,
+    stored::{Correction, Name},
+};
 
 /// The error for a record whose `corrects` is not an id of ours.
 pub(crate) const NO_ID: &str = "its `corrects` is not the id of a record";
@@ -20,6 +24,7 @@ pub(crate) enum Column {
     Counter,
     Seed,
     Extra,
+    Metadata,
     Corrects,
     Revision,
     /// These are the id in Parquet files.
@@ -29,12 +34,13 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Kind,
         Self::Outcome,
         Self::Counter,
         Self::Seed,
         Self::Extra,
+        Self::Metadata,
         Self::Corrects,
         Self::Revision,
         Self::Recorded,
@@ -49,6 +55,7 @@ impl Column {
             Self::Counter => "counter",
             Self::Seed => "seed",
             Self::Extra => "extra",
+            Self::Metadata => "metadata",
             Self::Corrects => "corrects",
             Self::Revision => "revision",
             Self::Recorded => "recorded",
@@ -77,6 +84,8 @@ pub(crate) struct Own {
     pub(crate) counter: u32,
     /// JSON; empty for none.
     pub(crate) extra: String,
+    /// The profile of the device, of uplinks that a bridge has recorded.
+    pub(crate) profile: Name,
     pub(crate) corrects: Option<RecordId>,
     pub(crate) revision: u32,
 }
@@ -94,6 +103,7 @@ impl Own {
             seed: number(Column::Seed)?.map(|seed| seed as u64),
             counter: number(Column::Counter)?.unwrap_or_default() as u32,
             extra: cell(Column::Extra)?.map(|extra| object(extra.as_ref())).transpose()?.unwrap_or_default(),
+            profile: cell(Column::Metadata)?.map(|metadata| profile(metadata.as_ref())).unwrap_or_default(),
             corrects: corrects.map_err(|_| NO_ID)?,
             revision: number(Column::Revision)?.unwrap_or_default() as u32,
         })
@@ -106,7 +116,9 @@ impl Own {
     /// The uplink as its functions saw it, and what it corrects.
     pub(crate) fn complete(self, uplink: Stored) -> Stored {
         let (seed, correction) = (self.seed.or_else(|| usual(&uplink, self.counter)), self.correction());
-        Stored { seed, correction, extra: self.extra, ..uplink }
+        // A column that was named for it wins.
+        let profile = if uplink.profile == Name::default() { self.profile } else { uplink.profile };
+        Stored { seed, correction, extra: self.extra, profile, ..uplink }
     }
 }
 
@@ -114,6 +126,22 @@ impl Own {
 pub(crate) fn object(extra: &str) -> Result<String, String> {
     let members: Result<BTreeMap<String, IgnoredAny>, _> = serde_json::from_str(extra);
     members.map(|_| extra.to_owned()).map_err(|_| "its `extra` is not a JSON object".to_owned())
+}
+
+/// The profile in metadata; empty if there is none, as of the uplinks of a handler.
+pub(crate) fn profile(metadata: &str) -> Name {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Profile {
+        device_profile_id: String,
+        device_profile_name: String,
+    }
+    // Most metadata has none, and need not be read.
+    if memmem::find(metadata.as_bytes(), b"\"device_profile_").is_none() {
+        return Name::default();
+    }
+    let Profile { device_profile_id, device_profile_name } = serde_json::from_str(metadata).unwrap_or_default();
+    Name::new(Some(device_profile_id), Some(device_profile_name))
 }
 
 /// None where the names are not ours.

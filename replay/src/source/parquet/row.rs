@@ -75,6 +75,7 @@ impl OwnCells {
             seed: self.number(Column::Seed).map(|seed| seed as u64),
             counter: self.number(Column::Counter).unwrap_or_default() as u32,
             extra: self.text(Column::Extra).map_or(Ok(String::new()), own::object)?,
+            profile: self.text(Column::Metadata).map(own::profile).unwrap_or_default(),
             corrects: corrects.map_err(|_| own::NO_ID)?,
             revision: self.number(Column::Revision).unwrap_or_default() as u32,
         })

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{command, counts, report, with_codec};
+use crate::harness::airlock;
 
 const IDS: [&str; 4] = [
     "0196f3c2a1b40000002a00000004",
@@ -37,8 +38,10 @@ fn corrected_twice() -> [Value; 4] {
 }
 
 fn csv(records: &[Value]) -> String {
-    const COLUMNS: [&str; 11] =
-        ["id", "received", "app_id", "dev_id", "kind", "port", "payload", "outcome", "result", "revision", "corrects"];
+    const COLUMNS: [&str; 12] = [
+        "id", "received", "app_id", "dev_id", "kind", "port", "payload", "metadata", "outcome", "result", "revision",
+        "corrects",
+    ];
     let cell = |record: &Value, column: &str| match &record[column] {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -64,6 +67,27 @@ fn of_an_uplink_and_its_corrections_only_the_newest_counts() {
     let input = format!("{}\n{}{}\n", records[0], between.repeat(5000), records[3]);
     let (found, _) = report(&mut command(dir.path(), "-", &[]), &input);
     assert_eq!((counts(&found), &found["outdated"]), ([1, 5000, 0, 0, 0], &json!(1)));
+}
+
+// Conformance: Each device profile of a network has its codec, and those without one are named
+#[test]
+fn uplinks_that_a_bridge_recorded_have_the_profiles_of_their_devices() {
+    let dir = with_codec();
+    let of_profile = |id, profile: &str| {
+        let mut record = record(id, 23.96, None);
+        record["metadata"] = json!({"device_profile_id": format!("id of {profile}"), "device_profile_name": profile});
+        record
+    };
+    let records = [of_profile(IDS[0], "Meter"), of_profile(IDS[1], "Door"), record(IDS[2], 23.96, None)];
+    let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+    for input in [lines, csv(&records)] {
+        for codec in ["meter=codec.js", "ID OF METER=codec.js"] {
+            let mut command = airlock(dir.path());
+            let (found, _) = report(command.args(["replay", "--from", "-", "--codec", codec]), &input);
+            assert_eq!(counts(&found), [1, 0, 0, 0, 0], "{found:#}");
+            assert_eq!(found["profiles_without_codec"], json!({"Door": 1, "": 1}), "{found:#}");
+        }
+    }
 }
 
 // Conformance: Of uplinks in our own exports the newest revision counts
