@@ -38,6 +38,7 @@ const NOT_RUN: &[&str] = &[
     "airlock replay --from https://",
     "airlock replay --from postgres://replay@",
     "airlock replay --from redis://reader@",
+    "airlock replay --from week.parquet",
     "airlock serve",
     "airlock subscribe",
     "sudo ",

@@ -11,6 +11,7 @@ async fn counters(history: &StoredHistory) -> Vec<u32> {
     history.query(everything()).await.unwrap().records.iter().map(|record| record.counter).collect()
 }
 
+// Conformance: Commands read a directory of history without a server
 #[tokio::test]
 async fn records_of_a_running_process_are_read_each_once() {
     let harness = Harness::new();
@@ -41,6 +42,7 @@ async fn records_of_a_running_process_are_read_each_once() {
     assert_eq!(bytes.collect::<Vec<_>>().concat().iter().filter(|byte| **byte == b'\n').count(), 5);
 }
 
+// Conformance: Commands read a directory of history without a server
 #[tokio::test]
 async fn reading_changes_nothing_also_of_a_block_that_is_being_written() {
     let harness = Harness::new();

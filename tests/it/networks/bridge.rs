@@ -19,17 +19,17 @@ use crate::{
     harness::{MESSAGE_TIMEOUT, airlock, complaint},
 };
 
-const DEVICE: &str = "a300000000000000";
+pub(super) const DEVICE: &str = "a300000000000000";
 
 /// A bridge in a process of its own.
-struct Process {
+pub(super) struct Process {
     child: Child,
     telemetry: SocketAddr,
 }
 
 impl Process {
     /// Starts a bridge, and waits until it is connected.
-    fn start(command: &mut Command) -> Self {
+    pub(super) fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let telemetry = lines.next().unwrap();
@@ -42,7 +42,7 @@ impl Process {
     }
 
     /// Waits until the process exports a metric that starts like this.
-    async fn wait_for_metric(&self, metric: &str) {
+    pub(super) async fn wait_for_metric(&self, metric: &str) {
         let found = async {
             while !self.metrics().await.lines().any(|line| line.starts_with(metric)) {
                 tokio::task::yield_now().await;
@@ -55,7 +55,7 @@ impl Process {
         reqwest::get(format!("http://{}/metrics", self.telemetry)).await.unwrap().text().await.unwrap()
     }
 
-    fn kill(mut self) {
+    pub(super) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -70,7 +70,7 @@ impl Drop for Process {
 }
 
 /// A broker, the API with one device, and ChirpStack's connection.
-async fn network() -> Option<(Mosquitto, ChirpStackApi, MqttClient)> {
+pub(super) async fn network() -> Option<(Mosquitto, ChirpStackApi, MqttClient)> {
     server::system::install_crypto();
     let (broker, api) = (Mosquitto::start()?, ChirpStackApi::start().await);
     let script = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
@@ -80,7 +80,7 @@ async fn network() -> Option<(Mosquitto, ChirpStackApi, MqttClient)> {
     Some((broker, api, chirpstack))
 }
 
-fn command(dir: &Path, broker: &str, api: &ChirpStackApi) -> Command {
+pub(super) fn command(dir: &Path, broker: &str, api: &ChirpStackApi) -> Command {
     command_from(dir, ["--mqtt", broker], api)
 }
 
@@ -94,17 +94,20 @@ fn command_from(dir: &Path, source: [&str; 2], api: &ChirpStackApi) -> Command {
     command
 }
 
-fn uplink(counter: u32) -> Value {
+pub(super) fn uplink(counter: u32) -> Value {
     json!({
         "deduplicationId": counter.to_string(), "fCnt": counter, "fPort": 1, "data": "AQ==",
         "deviceInfo": {"applicationId": CHIRPSTACK_APPLICATION, "deviceProfileId": DEVICE, "devEui": DEVICE},
     })
 }
 
-async fn send(chirpstack: &mut MqttClient, counter: u32) {
-    let event = uplink(counter);
-    let topic = format!("application/{CHIRPSTACK_APPLICATION}/device/{DEVICE}/event/up");
-    chirpstack.publish(&topic, event.to_string()).await;
+/// The topic of its uplinks.
+pub(super) fn topic() -> String {
+    format!("application/{CHIRPSTACK_APPLICATION}/device/{DEVICE}/event/up")
+}
+
+pub(super) async fn send(chirpstack: &mut MqttClient, counter: u32) {
+    chirpstack.publish(&topic(), uplink(counter).to_string()).await;
 }
 
 // The stand-in for the API works while the test waits for the process.
@@ -258,8 +261,7 @@ async fn a_shadow_run_reports_what_differs() {
             "deduplicationId": counter.to_string(), "fPort": 1, "data": "AQ==", "object": {"n": number},
             "deviceInfo": {"deviceProfileId": DEVICE, "devEui": DEVICE},
         });
-        let topic = format!("application/{CHIRPSTACK_APPLICATION}/device/{DEVICE}/event/up");
-        chirpstack.publish(&topic, event.to_string()).await;
+        chirpstack.publish(&topic(), event.to_string()).await;
     }
     let text: Vec<String> = lines.collect();
     assert!(child.wait().unwrap().success());

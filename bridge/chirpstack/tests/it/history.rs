@@ -71,6 +71,7 @@ fn check_decoded_and_failed(records: &[Record]) {
 }
 
 /// The same over MQTT and from the stream, of which each has a form of its own.
+// Conformance: An uplink that a bridge has acknowledged
 #[tokio::test]
 async fn an_uplink_is_recorded_with_what_its_codec_saw_and_made_of_it() {
     let events = || {
@@ -105,6 +106,7 @@ async fn an_uplink_is_recorded_with_what_its_codec_saw_and_made_of_it() {
     }
 }
 
+// Conformance: An uplink that a bridge has acknowledged
 #[tokio::test]
 async fn uplinks_that_no_codec_ran_for_are_recorded_and_copies_are_not() {
     let Some(network) = Network::start().await else { return };
@@ -162,6 +164,7 @@ async fn an_application_can_be_left_out() {
 }
 
 /// The disk is not ours to repair: messages go on, and are not sent again because of it.
+// Conformance: An uplink that a bridge has acknowledged
 #[tokio::test]
 async fn what_cannot_be_recorded_is_published_and_acknowledged() {
     let Some(network) = Network::start().await else { return };

@@ -32,6 +32,7 @@ async fn receive(application: &mut MqttClient, uplinks: usize) {
     }
 }
 
+// Conformance: An uplink that a bridge has acknowledged
 #[tokio::test]
 async fn an_uplink_is_recorded_with_what_its_formatter_saw_and_made_of_it() {
     let Some(network) = Network::start().await else { return };
