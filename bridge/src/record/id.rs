@@ -10,6 +10,10 @@ const START_MAX: usize = 27;
 /// The id of what its network calls `name`: the name in lower case, with `_` in place of `@`, if that is an id; otherwise
 /// its beginning and a hash.
 pub(super) fn id<T: FromStr>(name: &str) -> Option<T> {
+    // As most names are.
+    if let Ok(id) = name.parse() {
+        return Some(id);
+    }
     let name = name.to_ascii_lowercase().replace('@', "_");
     name.parse().or_else(|_| shortened(&name).parse()).ok()
 }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use handler::api::{record_query, whole_record_message};
 use history::{ExportPart, LIMIT_MAX, Query, RecordId, RecordIdError, Skipped, StoredHistory};
+use runtime::LimitsByName;
 use types::AppId;
 
 use super::{
@@ -51,7 +52,7 @@ impl Directory {
             query.limit = (limit - records.len()).min(LIMIT_MAX);
             let page = self.history.query(query.clone()).await?;
             warn_skipped(&page.skipped)?;
-            records.extend(page.records.into_iter().map(|record| whole_record_message((record, [].into()))));
+            records.extend(page.records.into_iter().map(|record| whole_record_message((record, LimitsByName::new()))));
             query.before = page.next;
             if query.before.is_none() {
                 break;

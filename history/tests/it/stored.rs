@@ -1,6 +1,6 @@
 //! A directory that is only read, beside a process that records there.
 
-use std::{fs, io::Write};
+use std::{collections::BTreeSet, fs, io::Write};
 
 use futures::TryStreamExt;
 use history::{Error, ExportPart, Format, RecordId, StoredHistory};
@@ -22,7 +22,7 @@ async fn records_of_a_running_process_are_read_each_once() {
     harness.uplink(&history, "a1", 2).await;
     let last = harness.uplink_of(&history, &other, "b1", 3).await;
     let before = StoredHistory::open(harness.path()).unwrap();
-    assert_eq!(before.applications().unwrap(), [app(), other.clone()].into());
+    assert_eq!(before.applications().unwrap(), BTreeSet::from([app(), other.clone()]));
     assert_eq!((counters(&before).await, before.skipped()), (vec![2, 1], &[][..]));
     assert_eq!(before.get(&other, last).await.unwrap().unwrap().counter, 3);
     assert_eq!(before.get(&app(), RecordId::new(0, 0, 0)).await.unwrap(), Err(Vec::new()));
@@ -48,7 +48,8 @@ async fn reading_changes_nothing_also_of_a_block_that_is_being_written() {
     let harness = Harness::new();
     let history = harness.open();
     harness.uplink(&history, "a1", 1).await;
-    let [segment] = &segments(&harness)[..] else { panic!("one segment") };
+    let before = segments(&harness);
+    let [segment] = &before[..] else { panic!("{before:?}") };
     let block = fs::read(segment).unwrap();
     fs::File::options().append(true).open(segment).unwrap().write_all(&block[..block.len() / 2]).unwrap();
     let foreign = segment.with_file_name("foreign.tail");

@@ -105,7 +105,7 @@ pub(crate) fn whole_record_body((record, limits): (Record, LimitsByName)) -> bod
     body::Record { limits, ..record_body(record) }
 }
 
-/// The same as a message.
+/// A record with its limits as a message.
 pub fn whole_record_message((record, limits): (Record, LimitsByName)) -> message::Record {
     message::Record { limits, ..record_message(record) }
 }
