@@ -100,7 +100,9 @@ impl Directory {
 
     fn query(&self, filter: Filter, network: &Network) -> anyhow::Result<Query> {
         let query = record_query(self.app_id.clone(), filter.query(&self.app_id, network.clock.now()));
-        Ok(query.map_err(|error| CommandError::invalid(error.to_string()))?)
+        let query = query.map_err(|error| CommandError::invalid(error.to_string()))?;
+        // Its pages need not fit into a response.
+        Ok(Query { bytes_max: Query::of(self.app_id.clone()).bytes_max, ..query })
     }
 }
 
