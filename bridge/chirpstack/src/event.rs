@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use types::Timestamp;
 
-use self::forms::{DeviceHead, UplinkHead, device_info, entry, json_with_object, with_object};
+use self::forms::{DeviceHead, UplinkHead, device_info, entry, json_with_object, timestamp, with_object};
 
 /// An `up` event of ChirpStack.
 pub(super) struct UplinkEvent<'a> {
@@ -70,13 +70,10 @@ impl<'a> UplinkEvent<'a> {
     fn decode(entry: &'a Entry) -> Result<Self, Malformed> {
         let head = UplinkHead::decode(&*entry.value)?;
         let DeviceHead { device_profile_id, dev_eui, .. } = head.device_info.unwrap_or_default();
-        let nanos = |time: pbjson_types::Timestamp| {
-            time.seconds.saturating_mul(1_000_000_000).saturating_add(time.nanos.into())
-        };
         Self {
             device: DeviceInfo { device_profile_id, dev_eui },
             deduplication_id: Some(head.deduplication_id).filter(|id| !id.is_empty()),
-            time: head.time.map(|time| Timestamp::from_nanos(nanos(time))),
+            time: head.time.map(timestamp),
             port: u8::try_from(head.f_port).map_err(|_| Malformed::Member("fPort"))?,
             data: head.data,
             is_encrypted: head.join_server_context.is_some(),

@@ -42,6 +42,11 @@ impl Modulation {
 }
 
 impl Location {
+    /// The location at these degrees, and this height in metres.
+    pub fn new(latitude: f64, longitude: f64, altitude: f64) -> Self {
+        Self { latitude: latitude as f32, longitude: longitude as f32, altitude: altitude as f32 }
+    }
+
     /// Adds the location to the metadata of a gateway.
     pub fn of(&self, gateway: GatewayMetadata) -> GatewayMetadata {
         let Self { latitude, longitude, altitude } = *self;

@@ -72,6 +72,12 @@ pub(crate) struct DeviceHead {
     pub(crate) dev_eui: String,
 }
 
+/// A time in protocol buffers.
+pub(crate) fn timestamp(time: Timestamp) -> types::Timestamp {
+    let nanos = time.seconds.saturating_mul(1_000_000_000).saturating_add(time.nanos.into());
+    types::Timestamp::from_nanos(nanos)
+}
+
 /// The topic of an event.
 pub(crate) fn topic(name: &str, value: &[u8]) -> Result<String, Malformed> {
     let form = form(name).ok_or(Malformed::UnknownType)?;

@@ -1,8 +1,11 @@
-//! Radio metadata of frames, from `rxInfo` and `txInfo`, in the words of v2.
+//! Radio metadata of frames, from `rxInfo` and `txInfo` of both forms of events, in the words of v2.
 
+use api::chirpstack_events::gw::{self, modulation::Parameters};
 use bridge::message::radio::{self, Location, lenient};
 use serde::Deserialize;
 use types::{DownlinkConfig, GatewayMetadata, Metadata, Timestamp};
+
+use super::forms::timestamp;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -65,6 +68,43 @@ struct Fsk {
     /// In bit/s.
     #[serde(deserialize_with = "lenient")]
     datarate: u32,
+}
+
+impl From<gw::UplinkRxInfo> for RxInfo {
+    fn from(rx: gw::UplinkRxInfo) -> Self {
+        let location = rx.location.map(|place| Location::new(place.latitude, place.longitude, place.altitude));
+        Self {
+            gateway_id: rx.gateway_id,
+            gw_time: rx.gw_time.map(timestamp),
+            ns_time: rx.ns_time.map(timestamp),
+            rssi: rx.rssi as f32,
+            snr: rx.snr,
+            channel: rx.channel,
+            rf_chain: rx.rf_chain,
+            location: location.unwrap_or_default(),
+        }
+    }
+}
+
+impl From<gw::UplinkTxInfo> for TxInfo {
+    fn from(tx: gw::UplinkTxInfo) -> Self {
+        let (lora, fsk) = match tx.modulation.and_then(|modulation| modulation.parameters) {
+            Some(Parameters::Lora(lora)) => (Some(lora.into()), None),
+            Some(Parameters::Fsk(fsk)) => (None, Some(Fsk { datarate: fsk.datarate })),
+            Some(Parameters::LrFhss(_)) | None => (None, None),
+        };
+        Self { frequency: tx.frequency, power: 0, modulation: Modulation { lora, fsk } }
+    }
+}
+
+impl From<gw::LoraModulationInfo> for Lora {
+    fn from(lora: gw::LoraModulationInfo) -> Self {
+        let code_rate = match lora.code_rate() {
+            gw::CodeRate::CrUndefined => String::new(),
+            code_rate => code_rate.as_str_name().to_owned(),
+        };
+        Self { bandwidth: lora.bandwidth, spreading_factor: lora.spreading_factor, code_rate }
+    }
 }
 
 /// Returns the radio metadata of an uplink, without its time.

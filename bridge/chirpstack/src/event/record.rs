@@ -1,9 +1,9 @@
 //! An uplink as the history of the bridge has it.
 
-use api::chirpstack_events::integration::UplinkEvent as UplinkMessage;
+use api::chirpstack_events::gw;
 use bridge::{message::raw_object::RawObject, record::ReceivedUplink};
 use prost::Message;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::Deserialize;
 use types::Timestamp;
 
 use super::{
@@ -21,10 +21,31 @@ struct Members {
     tx: TxInfo,
 }
 
-/// The name of the device profile.
+/// The name of the device profile in JSON.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Named {
+    device_profile_name: String,
+}
+
+/// These members in protocol buffers.
+#[derive(Clone, PartialEq, Message)]
+struct UplinkRest {
+    #[prost(message, optional, tag = "3")]
+    device_info: Option<DeviceRest>,
+    #[prost(uint32, tag = "7")]
+    f_cnt: u32,
+    #[prost(bool, tag = "9")]
+    confirmed: bool,
+    #[prost(message, repeated, tag = "12")]
+    rx_info: Vec<gw::UplinkRxInfo>,
+    #[prost(message, optional, tag = "13")]
+    tx_info: Option<gw::UplinkTxInfo>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct DeviceRest {
+    #[prost(string, tag = "6")]
     device_profile_name: String,
 }
 
@@ -33,7 +54,7 @@ impl UplinkEvent<'_> {
     pub(crate) fn to_received(&self, received: Timestamp) -> ReceivedUplink<'_> {
         let Members { counter, confirmed, profile_name, rx, tx } = match &self.form {
             Form::Json(members) => Members::of_json(members),
-            Form::Protobuf(entry) => UplinkMessage::decode(&*entry.value).map(Members::from).unwrap_or_default(),
+            Form::Protobuf(entry) => UplinkRest::decode(&*entry.value).map(Members::from).unwrap_or_default(),
         };
         ReceivedUplink {
             received,
@@ -61,19 +82,14 @@ impl Members {
     }
 }
 
-impl From<UplinkMessage> for Members {
-    fn from(uplink: UplinkMessage) -> Self {
+impl From<UplinkRest> for Members {
+    fn from(uplink: UplinkRest) -> Self {
         Self {
             counter: uplink.f_cnt,
             confirmed: uplink.confirmed,
-            profile_name: uplink.device_info.map(|device| device.device_profile_name).unwrap_or_default(),
-            rx: read(&uplink.rx_info),
-            tx: read(&uplink.tx_info),
+            profile_name: uplink.device_info.unwrap_or_default().device_profile_name,
+            rx: uplink.rx_info.into_iter().map(RxInfo::from).collect(),
+            tx: uplink.tx_info.map(TxInfo::from).unwrap_or_default(),
         }
     }
-}
-
-/// Reads a part of a message as in JSON, so that there is one reader of both forms.
-fn read<T: DeserializeOwned + Default>(part: &impl Serialize) -> T {
-    serde_json::to_string(part).ok().and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default()
 }
