@@ -33,13 +33,22 @@ impl BridgeProcess {
         Self::start_in(network, arguments, tempfile::tempdir().unwrap())
     }
 
+    /// Starts it so that it records nothing.
+    pub(crate) fn start_without_history(network: &Network, arguments: &[impl AsRef<str>]) -> Self {
+        Self::start_with(network, arguments, tempfile::tempdir().unwrap(), "history.bytes_max = 0\n")
+    }
+
     /// Starts it with this data directory.
     pub(crate) fn start_in(network: &Network, arguments: &[impl AsRef<str>], dir: TempDir) -> Self {
+        Self::start_with(network, arguments, dir, "")
+    }
+
+    fn start_with(network: &Network, arguments: &[impl AsRef<str>], dir: TempDir, more: &str) -> Self {
         let binary = env::var("AIRLOCK_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_airlock").to_owned());
         let telemetry = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let settings = format!(
             "data_dir = '{}'\ntelemetry = {{ listen = '{telemetry}', level = 'error' }}\n\
-             sandbox.cache_dir = '{}/cache'\nbridge.chirpstack.shared_subscription = false\n",
+             sandbox.cache_dir = '{}/cache'\nbridge.chirpstack.shared_subscription = false\n{more}",
             dir.path().display(),
             env!("CARGO_TARGET_TMPDIR"),
         );

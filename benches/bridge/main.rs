@@ -30,7 +30,9 @@ const PROFILES: usize = 40;
 const DEVICES: usize = 1000;
 
 /// Names of the measurements, for arguments.
-const NAMES: [&str; 7] = ["mqtt", "redis", "brokers", "endless", "two", "node", "memory"];
+const NAMES: [&str; 8] = ["mqtt", "redis", "history", "brokers", "endless", "two", "node", "memory"];
+/// Runs with and without history, by turns.
+const TURNS: usize = 3;
 
 #[tokio::main]
 async fn main() {
@@ -50,6 +52,9 @@ async fn main() {
     }
     if has("redis") {
         to_redis(&input, uplinks).await.add_to(&mut figures, "Redis to Redis", "≥ 30,000/s");
+    }
+    if has("history") {
+        history(&input, uplinks, &mut figures).await;
     }
     if has("two") {
         two(&input, uplinks, &mut figures).await;
@@ -86,6 +91,28 @@ async fn to_redis(input: &Input, uplinks: usize) -> Measured {
     network.fill(input, uplinks);
     let arguments = ["--redis", &network.redis.url(), "--to", &network.out.url()];
     BridgeProcess::start(&network, &arguments).measure(input.decoded(uplinks)).await
+}
+
+/// What it costs to record uplinks.
+async fn history(input: &Input, uplinks: usize, figures: &mut Figures) {
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        with.push(to_redis(input, uplinks).await);
+        let network = Network::start(input).await;
+        network.fill(input, uplinks);
+        let arguments = ["--redis", &network.redis.url(), "--to", &network.out.url()];
+        let bridge = BridgeProcess::start_without_history(&network, &arguments);
+        without.push(bridge.measure(input.decoded(uplinks)).await);
+    }
+    let median = |runs: &[Measured], of: fn(&Measured) -> f64| {
+        let mut values: Vec<f64> = runs.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let lost = 1.0 - median(&with, |run| run.per_s) / median(&without, |run| run.per_s);
+    figures.add("what history costs of the rate, Redis to Redis", format!("{:.1}%", lost * 100.0), "≤ 5%");
+    let more = median(&with, |run| run.cpu_us) - median(&without, |run| run.cpu_us);
+    figures.add("processor time of history per uplink", format!("{more:.1} µs"), "");
 }
 
 async fn between_brokers(input: &Input, uplinks: usize) -> Measured {
