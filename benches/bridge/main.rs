@@ -93,7 +93,7 @@ async fn to_redis(input: &Input, uplinks: usize) -> Measured {
     BridgeProcess::start(&network, &arguments).measure(input.decoded(uplinks)).await
 }
 
-/// What it costs to record uplinks.
+/// The cost of recording uplinks.
 async fn history(input: &Input, uplinks: usize, figures: &mut Figures) {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {

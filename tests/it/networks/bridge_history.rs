@@ -26,7 +26,7 @@ fn history(dir: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What the bridge has recorded.
+/// The records of the bridge.
 fn records(dir: &Path) -> Vec<Value> {
     let exported = printed(&run(&mut history(dir, &["export", "-"]), ""));
     exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

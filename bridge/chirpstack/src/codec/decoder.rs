@@ -18,7 +18,7 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     /// Decodes an uplink that came on `topic`, which access control at the broker has checked, unlike the body.
-    /// What is known of the run of a script goes into `ran`.
+    /// Fills `ran` with what is known of the run of a script.
     pub(crate) async fn decode(
         &self,
         event: &UplinkEvent<'_>,

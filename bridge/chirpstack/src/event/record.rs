@@ -50,7 +50,7 @@ struct DeviceRest {
 }
 
 impl UplinkEvent<'_> {
-    /// What history has of an uplink that was received at this time.
+    /// The parts that history has, of an uplink that was received at this time.
     pub(crate) fn to_received(&self, received: Timestamp) -> ReceivedUplink<'_> {
         let Members { counter, confirmed, profile_name, rx, tx } = match &self.form {
             Form::Json(members) => Members::of_json(members),

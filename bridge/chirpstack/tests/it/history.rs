@@ -34,7 +34,7 @@ async fn receive(application: &mut MqttClient, uplinks: usize) {
     }
 }
 
-/// What the bridge has recorded, the oldest first.
+/// The records of the bridge, the oldest first.
 async fn records(network: &Network) -> Vec<Record> {
     let stored = StoredHistory::open(network.dir.path().join("bridge/history")).unwrap();
     assert!(stored.skipped().is_empty());

@@ -6,7 +6,7 @@ use types::Timestamp;
 use super::{radio, uplink::UplinkMessage};
 
 impl UplinkMessage<'_> {
-    /// What history has of an uplink that was received at this time.
+    /// The parts that history has, of an uplink that was received at this time.
     pub(crate) fn to_received(&self, received: Timestamp) -> ReceivedUplink<'_> {
         let airtime: String = self.uplink.get("consumed_airtime").unwrap_or_default();
         let settings = self.uplink.get("settings").unwrap_or_default();

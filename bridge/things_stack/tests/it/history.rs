@@ -17,7 +17,7 @@ const SCRIPT: &str = "function decodeUplink(input) {
     return {data: {n: input.bytes[0]}, warnings: ['low']} }
     function normalizeUplink(input) { return {data: {air: {temperature: input.data.n, smell: 1}}} }";
 
-/// What the bridge has recorded of an application, the oldest first.
+/// The bridge's records of an application, the oldest first.
 async fn records(network: &Network, app_id: &str) -> Vec<Record> {
     let stored = StoredHistory::open(network.dir.path().join("bridge/history")).unwrap();
     let query = Query { oldest_first: true, ..Query::of(app_id.parse().unwrap()) };
