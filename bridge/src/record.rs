@@ -75,8 +75,8 @@ impl Recorder {
         Ok(Self { history: Some(history), limits })
     }
 
-    /// Records an uplink of an application and a device, as their network names them, unless the settings keep nothing of
-    /// the application. What this returns resolves when the record is on disk, or is counted as lost.
+    /// Records an uplink of an application and a device, as their network names them, unless the settings keep nothing
+    /// of the application. What this returns resolves when the record is on disk, or is counted as lost.
     pub fn record<'a>(
         &self,
         (application, device): (&str, &str),

@@ -44,8 +44,8 @@ impl Script {
         }
     }
 
-    /// Runs a message; `name` is the function that a failure to load is reported for. What is known of the run goes into
-    /// `ran`, with its logs.
+    /// Runs a message; `name` is the function that a failure to load is reported for. Fills `ran` with what is known of
+    /// the run, and with its logs.
     pub async fn call(&self, name: &'static str, call: Call, ran: &mut Run) -> Result<CallOutcome, CodecError> {
         let deadline = Instant::now() + self.wait_max;
         let _slot = timeout_at(deadline, self.slots.acquire()).await.map_err(|_| CodecError::Busy)?;

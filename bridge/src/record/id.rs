@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 /// Maximum length of the beginning of a name in an id that ends with a hash.
 const START_MAX: usize = 27;
 
-/// The id of what its network calls `name`: the name in lower case, with `_` in place of `@`, if that is an id; otherwise
-/// its beginning and a hash.
+/// The id of what its network calls `name`: the name in lower case, with `_` in place of `@`, if that is an id;
+/// otherwise its beginning and a hash.
 pub(super) fn id<T: FromStr>(name: &str) -> Option<T> {
     // As most names are.
     if let Ok(id) = name.parse() {
