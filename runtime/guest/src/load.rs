@@ -1,6 +1,6 @@
 //! Evaluates function sources and finds the functions they define.
 
-mod definitions;
+pub(crate) mod definitions;
 mod globals;
 
 use self::definitions::Definitions;

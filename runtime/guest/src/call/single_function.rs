@@ -3,7 +3,8 @@
 use super::{downlink, ts013, uplink};
 use crate::call::{Call, Outcome};
 use crate::failure::Failure;
-use crate::guest::{Function, Functions};
+use crate::guest::Functions;
+use crate::load::definitions::Definitions;
 use crate::wire::{self, FailureKind};
 
 /// Calls the function with the arguments that a message would give it.
@@ -23,5 +24,5 @@ pub(crate) fn run(call: &mut Call<'_>, functions: &Functions, which: wire::Funct
 }
 
 fn missing(which: wire::Function) -> Failure {
-    Failure::new(which.slot(), FailureKind::Syntax, Function::expected(&[which], None))
+    Failure::new(which.slot(), FailureKind::Syntax, Definitions::expected(&[which], None))
 }
