@@ -17,9 +17,13 @@ use std::ffi::{CStr, c_void};
 /// The most fuel reserved for writing the reply after a script is interrupted.
 const RESERVE_MAX: i64 = 500_000;
 
-thread_local! {
-    static GUEST: OnceCell<&'static Guest> = const { OnceCell::new() };
-}
+/// Not on the heap: messages change the log and its kin, which then lie on the same page as other static data.
+static GUEST: Single = Single(OnceCell::new());
+
+struct Single(OnceCell<Guest>);
+
+// SAFETY: the guest has no threads.
+unsafe impl Sync for Single {}
 
 /// The functions that the sources define, indexed by [`crate::wire::Function`].
 pub(crate) type Functions = [Option<Function>; 6];
@@ -41,12 +45,12 @@ pub(crate) struct Guest {
 
 /// The guest, which `build` makes for the first call. That happens at build time.
 pub(crate) fn get_or_build(build: fn() -> Guest) -> &'static Guest {
-    GUEST.with(|guest| *guest.get_or_init(|| Box::leak(Box::new(build()))))
+    GUEST.0.get_or_init(build)
 }
 
 /// The guest; none while it is being built.
 pub(crate) fn get() -> Option<&'static Guest> {
-    GUEST.with(|guest| guest.get().copied())
+    GUEST.0.get()
 }
 
 impl Guest {
