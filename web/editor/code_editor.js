@@ -107,6 +107,7 @@ export class CodeEditor {
       search({ top: true }),
       javascriptLanguage,
       keymap.of([tab, ...searchKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
+      EditorView.domEventHandlers({ beforeinput: replaceSelection }),
       notesOnLines,
       look,
       EditorView.updateListener.of((update) => this.#hear(update)),
@@ -132,4 +133,15 @@ export class CodeEditor {
     this.#view.dispatch({ effects: EditorView.announce.of(said) });
     return true;
   }
+}
+
+/**
+ * Types over a selection, in place of the browser: Chromium gives what is typed the look of what was there, in a `style`
+ * attribute, which a content security policy without 'unsafe-inline' refuses and reports.
+ */
+function replaceSelection(event, view) {
+  const { data, inputType, isComposing } = event;
+  if (inputType !== "insertText" || data === null || isComposing || view.composing || view.state.selection.main.empty) return false;
+  if (!view.state.readOnly) view.dispatch(view.state.replaceSelection(data), { userEvent: "input.type", scrollIntoView: true });
+  return true;
 }

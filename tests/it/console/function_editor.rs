@@ -96,6 +96,21 @@ async fn what_is_typed_into_the_editor_is_tried_and_saved_on_a_phone() {
 
 // Conformance: console: functions edited with highlighting; the failed line is marked
 #[tokio::test]
+async fn a_selection_is_typed_over_within_the_policy() {
+    let network = Network::start().await;
+    let (_alice, _visitor) = visitor(&network).await;
+    let Some(browser) = logged_in(&network, "editor-selection", DESK).await else { return };
+    open(&browser).await;
+    ask(&browser, "document.getElementById('decoder-code').focus();").await;
+    browser.press_with(Key::Control, 'a').await;
+    browser.press("x = 1").await;
+    assert_eq!(browser.value("#decoder").await, "x = 1");
+    let complaints = browser.complaints().await;
+    assert!(!complaints.iter().any(|complaint| complaint.contains("Security Policy")), "{complaints:?}");
+}
+
+// Conformance: console: functions edited with highlighting; the failed line is marked
+#[tokio::test]
 async fn a_version_is_only_read() {
     let network = Network::start().await;
     let (_alice, _visitor) = visitor(&network).await;
