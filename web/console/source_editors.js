@@ -6,5 +6,7 @@ import { CodeEditor } from '/console/playground/editor/code_editor.js';
 for (const area of document.querySelectorAll('.code textarea')) {
   const editor = new CodeEditor(area);
   const { failedLine, failure } = area.dataset;
-  if (failedLine !== undefined) editor.mark({ line: Number(failedLine), message: failure });
+  if (failedLine === undefined) continue;
+  editor.mark({ line: Number(failedLine), message: failure });
+  editor.show(Number(failedLine));
 }

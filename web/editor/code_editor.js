@@ -17,6 +17,8 @@ export class CodeEditor {
   #view;
   #changed;
   #isTabTaken = false;
+  /** True if only the editor is to scroll next, and not the page around it. */
+  #isPageStill = false;
   /** Called with the line, from 1, on which the cursor or the pointer is; with null when neither is on one. */
   onLine = () => {};
 
@@ -66,13 +68,25 @@ export class CodeEditor {
     this.#view.dispatch({ effects: setCosts.of(costs) });
   }
 
+  /** Puts the cursor on a line, from 1, and scrolls the editor to it: neither the focus nor the page moves. */
+  show(line) {
+    const { from } = this.#line(line);
+    this.#isPageStill = true;
+    this.#view.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
+  }
+
   /** Moves the cursor to a line and column, from 1. */
   goTo(line, column) {
-    const { doc } = this.#view.state;
-    const { from, to } = doc.line(Math.max(1, Math.min(line, doc.lines)));
+    const { from, to } = this.#line(line);
     const anchor = Math.min(to, from + Math.max(0, (column ?? 1) - 1));
     this.#view.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
     this.#view.focus();
+  }
+
+  /** The line with this number, or the nearest that there is. */
+  #line(number) {
+    const { doc } = this.#view.state;
+    return doc.line(Math.max(1, Math.min(number, doc.lines)));
   }
 
   /** The name and the descriptions of the area, for what takes its place. */
@@ -107,6 +121,7 @@ export class CodeEditor {
       search({ top: true }),
       javascriptLanguage,
       keymap.of([tab, ...searchKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
+      EditorView.scrollHandler.of((view, { head }) => this.#scrollAlone(view, head)),
       EditorView.domEventHandlers({ beforeinput: replaceSelection }),
       notesOnLines,
       look,
@@ -120,6 +135,17 @@ export class CodeEditor {
       this.#changed();
     }
     if (selectionSet || focusChanged) this.onLine(view.hasFocus ? state.doc.lineAt(state.selection.main.head).number : null);
+  }
+
+  /** Scrolls the editor to a place in its text if the page is to stay where it is; otherwise, CodeMirror scrolls both. */
+  #scrollAlone(view, place) {
+    if (!this.#isPageStill) return false;
+    this.#isPageStill = false;
+    const { node } = view.domAtPos(place);
+    const line = (node instanceof Element ? node : node.parentElement).closest(".cm-line").getBoundingClientRect();
+    const { top, bottom } = view.scrollDOM.getBoundingClientRect();
+    view.scrollDOM.scrollTop += (line.top + line.bottom - top - bottom) / 2;
+    return true;
   }
 
   #take() {

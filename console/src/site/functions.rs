@@ -64,6 +64,11 @@ impl State {
         }
         Self { failed, problem: Some(problem), ..Self::default() }
     }
+
+    /// The line that failed, if it is one of this function.
+    fn failed_in(&self, function: &str) -> Option<&FailedLine> {
+        self.failed.as_ref().filter(|failed| failed.function == function)
+    }
 }
 
 pub(super) async fn show(request: InApplication, Query(fields): Query<Fields>) -> Result<Page<Show>, Failure> {

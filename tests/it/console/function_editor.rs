@@ -31,6 +31,12 @@ const SCRIPTS: &str = "const done = arguments[0]; \
      Promise.all([...names].map(length)).then((all) => done([all.length, \
      all.reduce((sum, [, bytes]) => sum + bytes, 0), all.reduce((sum, [isVendored, bytes]) => sum + (isVendored ? bytes : 0), 0)]));";
 
+/// Resolves once the line that is marked is within the part of the editor that is seen.
+const IN_SIGHT: &str = "const done = arguments[0]; const look = () => { \
+     const line = document.querySelector('.cm-failed'), at = line?.getBoundingClientRect(); \
+     const seen = line?.closest('.cm-scroller').getBoundingClientRect(); \
+     if (at?.top >= seen?.top && at.bottom <= seen.bottom) done(scrollY); else requestAnimationFrame(look); }; look();";
+
 async fn open(browser: &Browser) {
     browser.open(PATH).await;
     browser.wait_for("Functions").await;
@@ -92,6 +98,30 @@ async fn what_is_typed_into_the_editor_is_tried_and_saved() {
 #[tokio::test]
 async fn what_is_typed_into_the_editor_is_tried_and_saved_on_a_phone() {
     edit("editor-phone", Look { width: 375, dark: true, ..DESK }).await;
+}
+
+// Conformance: console: functions edited with highlighting; the failed line is marked
+#[tokio::test]
+async fn a_failed_line_of_a_long_function_is_in_sight_and_in_words() {
+    let network = Network::start().await;
+    let (alice, _visitor) = visitor(&network).await;
+    let before = format!("  // {}\n", "many words ".repeat(20)).repeat(200);
+    let decoder = format!("function Decoder(bytes) {{\n{before}  throw new Error('too short');\n}}");
+    alice.set_functions([&decoder, "", ""]).await.unwrap();
+    alice.simulate("dev-1", &[7], 1).await.unwrap();
+    let look = Look { width: 375, ..DESK };
+    let Some(browser) = logged_in(&network, "editor-long", look).await else { return };
+    browser.open(&format!("/console/applications/alice-app/messages/{}", newest(&alice).await)).await;
+    browser.click("a.button[href*='/functions']").await;
+    browser.wait_for("Functions").await;
+    let scrolled = browser.client.execute_async(IN_SIGHT, vec![]).await.unwrap();
+    assert_eq!(scrolled, 0, "the page stays where it is");
+    assert_eq!(marked(&browser).await, json!(["  throw new Error('too short');Error: too short"]));
+    let described = "return document.getElementById('decoder-code').getAttribute('aria-describedby').split(' ') \
+                     .map((id) => document.getElementById(id).textContent).join(' ');";
+    let described = ask(&browser, described).await;
+    assert!(described.as_str().unwrap().contains("Line 202: Error: too short"), "{described}");
+    browser.look("console-editor-long").await;
 }
 
 // Conformance: console: functions edited with highlighting; the failed line is marked
