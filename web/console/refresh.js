@@ -1,5 +1,6 @@
 // Keeps a page up to date: the part with the id `refreshed` becomes what the server would show now. Only what differs is
-// changed, so that focus, selection and scroll positions stay.
+// changed, so that focus, selection and scroll positions stay. Rows and parts that may come and go have a `data-key` or an
+// `id`.
 
 import { localize } from './times.js';
 
@@ -22,26 +23,58 @@ function say(text) {
 }
 
 function followAttributes(old, now) {
+  // People open and close them.
+  const isOurs = (name) => name !== 'open' || old.nodeName !== 'DETAILS';
   for (const { name, value } of [...now.attributes]) {
-    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    if (isOurs(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
   for (const { name } of [...old.attributes]) {
-    if (!now.hasAttribute(name)) old.removeAttribute(name);
+    if (isOurs(name) && !now.hasAttribute(name)) old.removeAttribute(name);
+  }
+}
+
+/** What a node has in common with the same one of another moment: its key, or else only its kind. */
+function identity(node) {
+  return `${node.nodeName} ${node.dataset?.key ?? node.id ?? ''}`;
+}
+
+/** Moves a node, if the browser can, with the focus and the scroll positions in it. */
+function put(parent, node, next) {
+  if (node.parentNode === parent && parent.moveBefore) parent.moveBefore(node, next);
+  else parent.insertBefore(node, next);
+}
+
+/** Nodes with the same key become each other wherever they are; those without one follow each other in their order. */
+function followChildren(old, now) {
+  const before = Map.groupBy(old.childNodes, identity);
+  const pairs = [...now.childNodes].map((child) => [before.get(identity(child))?.shift(), child]);
+  for (const gone of [...before.values()].flat()) gone.remove();
+  let next = old.firstChild;
+  for (const [same, child] of pairs) {
+    if (same !== undefined) follow(same, child);
+    if (same !== undefined && same === next) next = next.nextSibling;
+    else put(old, same ?? child, next);
   }
 }
 
 function follow(old, now) {
-  if (old.nodeName !== now.nodeName) {
-    old.replaceWith(now);
-  } else if (old.nodeType !== Node.ELEMENT_NODE) {
+  if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.data !== now.data) old.data = now.data;
-  } else {
-    followAttributes(old, now);
-    const before = [...old.childNodes];
-    const after = [...now.childNodes];
-    after.forEach((child, place) => (place < before.length ? follow(before[place], child) : old.append(child)));
-    for (const child of before.slice(after.length)) child.remove();
+    return;
   }
+  followAttributes(old, now);
+  followChildren(old, now);
+}
+
+/** Shows what the server shows now. If that no longer has what had the focus, what was around it gets it. */
+function update(now) {
+  const focused = document.activeElement;
+  const around = [];
+  for (let element = focused; part.contains(element); element = element.parentElement) around.push(element);
+  follow(part, now);
+  if (around.length === 0 || document.activeElement === focused) return;
+  const left = around.find((element) => part.contains(element) && element.matches('a, button, input, summary, [tabindex]'));
+  left?.focus({ preventScroll: true });
 }
 
 /** Asks for the page; false if there is none for this viewer any more. */
@@ -58,7 +91,7 @@ async function refresh() {
   const now = page.getElementById('refreshed');
   for (const element of now.querySelectorAll('time[datetime]')) localize(element);
   // Somebody may have paused it meanwhile.
-  if (!isPaused) follow(part, now);
+  if (!isPaused) update(now);
   return true;
 }
 

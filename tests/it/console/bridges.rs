@@ -1,5 +1,6 @@
 //! The page of bridges: who sees it, what it shows of a real network, and that nothing in it is markup.
 
+mod refreshed;
 mod trials;
 
 use std::{fs, path::Path, sync::Arc, time::Duration};
