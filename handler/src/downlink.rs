@@ -194,15 +194,16 @@ impl Downlinks {
         self.payloads.encode(&application, fields, &payload, run).await
     }
 
-    /// Tells the application of each downlink that was dropped because its device was moved to another one. Returns
-    /// their number.
-    pub(crate) fn drop_moved(&self, app_id: &AppId, dev_id: &DevId, record: Option<&[u8]>) -> Result<usize, Error> {
-        let dropped = record.map(queue::downlinks_in).transpose()?.unwrap_or_default();
-        let count = dropped.len();
+    /// The downlinks that were dropped with their device, as their record has them.
+    pub(crate) fn dropped(record: Option<&[u8]>) -> Result<Vec<Downlink>, Error> {
+        Ok(record.map(queue::downlinks_in).transpose()?.unwrap_or_default())
+    }
+
+    /// Tells the application of each downlink that was dropped because its device was moved to another one.
+    pub(crate) fn report_moved(&self, app_id: &AppId, dev_id: &DevId, dropped: Vec<Downlink>) {
         for downlink in dropped {
             self.publish_error(app_id, dev_id, Some(downlink), &Error::Moved).forget();
         }
-        Ok(count)
     }
 
     /// Tells the application why its downlink was not scheduled. Internal errors are only logged in full.

@@ -330,6 +330,8 @@ async fn a_device_goes_back_if_its_new_application_was_deleted_after_a_kill() {
     fixture.applications.delete(&id("app-two")).await.unwrap();
     assert_eq!(fixture.devices.complete_move(&there()).await.unwrap_err().kind(), Kind::NotFound);
     assert_eq!(fixture.places().await, ["app-one"]);
+    let waiting = "downlinks/dev".to_owned();
+    assert!(fixture.records("app-one").await.contains(&waiting), "its downlinks come back with it");
     fixture.applications.register(&id("app-two")).await.unwrap();
     fixture.check_euis_of("app-one").await;
 }

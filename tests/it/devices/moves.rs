@@ -1,12 +1,28 @@
 //! Devices that are moved from one application to another over the API.
 
+use std::{path::Path, sync::Arc, time::Duration};
+
+use airlock::serve::Stack;
 use api::{downlink::Downlink, rest::account::NewApplication};
 use client::{account::AccountClient, handler::HandlerClient};
+use handler::{
+    device::{Devices, Move},
+    sealer::Sealer,
+};
 use serde_json::{Value, json};
-use testing::{MqttClient, RedisProcess};
-use types::{AppId, ApplicationRight, Credential, DevId, Kind, Kinded, Scope};
+use server::{
+    seal::{KeyOwner, SealingKeys},
+    system::{OsRandom, SystemClock},
+};
+use store::{Embedded, StoreClock};
+use testing::{FailingStore, MqttClient, RedisProcess};
+use tokio::time::{sleep, timeout};
+use types::{AppId, ApplicationRight, Clock, Credential, DevId, Kind, Kinded, Scope};
 
-use crate::harness::{Network, Owner, next_of_all};
+use crate::harness::{MESSAGE_TIMEOUT, Network, Owner, environment, next_of_all};
+
+/// The commits until a move is decided.
+const COMMITS_TO_DECIDE: i64 = 3;
 
 /// Another application of the same user, with a token for both.
 pub(crate) async fn second_application(network: &Network, owner: &Owner) -> Owner {
@@ -124,4 +140,59 @@ async fn a_device_moves_to_another_application_on_the_embedded_store() {
 async fn a_device_moves_to_another_application_on_redis() {
     let Some(redis) = RedisProcess::start() else { return };
     story(Network::on(&redis, |_| ()).await).await;
+}
+
+/// Moves a device in a process that is killed once that is decided.
+async fn decide(dir: &Path, moving: &Move) {
+    let clock = StoreClock::new(|| SystemClock.now().as_unix_ms());
+    let store = Arc::new(FailingStore::over(Arc::new(Embedded::open(&dir.join("airlock.redb"), clock).unwrap())));
+    let keys = SealingKeys::load_or_create(KeyOwner::Handler, &dir.join("handler.key"), &OsRandom).unwrap();
+    let sealer = Sealer::for_store(keys, store.as_ref(), Arc::new(OsRandom)).await.unwrap();
+    let devices = Devices::new(store.clone(), sealer, Arc::new(SystemClock));
+    store.fail_after(COMMITS_TO_DECIDE);
+    let failed = devices.move_device(moving).await.err().unwrap();
+    assert_eq!(failed.kind(), Kind::Unavailable, "{failed}");
+}
+
+/// The first event of this kind that history has of a device, once there is one.
+async fn kept(network: &Network, owner: &Owner, dev_id: &str, kind: &str) -> Value {
+    let path = format!("/history?dev_id={dev_id}&kind={kind}");
+    let found = async {
+        loop {
+            let (status, mut kept) = ask(network, owner, "GET", &path, &json!({})).await;
+            match kept["records"].as_array_mut().and_then(Vec::pop) {
+                Some(record) if status == 200 => return record,
+                _ => sleep(Duration::from_millis(50)).await,
+            }
+        }
+    };
+    timeout(MESSAGE_TIMEOUT, found).await.expect("the event is published")
+}
+
+// Conformance: A device moves to another application of the handler, whole, once
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_that_is_completed_after_a_restart_has_its_events() {
+    let network = Network::start().await;
+    let trial = network.owner("mover").await;
+    let live = second_application(&network, &trial).await;
+    trial.add_device("dev-1").await;
+    let waiting = Downlink {
+        app_id: trial.app_id.to_string(),
+        dev_id: "dev-1".to_owned(),
+        payload_raw: vec![7],
+        ..Downlink::default()
+    };
+    trial.handler.schedule_downlink(waiting).await.unwrap();
+    let (settings, dir) = (network.stack.settings().clone(), network.dir);
+    network.stack.stop().await;
+    let [from, to] = [(&trial, "dev-1"), (&live, "dev-9")].map(|(owner, name)| (owner.app_id.clone(), dev_id(name)));
+    decide(dir.path(), &Move { from, to }).await;
+
+    let network = Network { stack: Stack::start(settings, None, environment()).await.unwrap(), dir };
+    kept(&network, &trial, "dev-1", "delete").await;
+    kept(&network, &live, "dev-9", "create").await;
+    let dropped = kept(&network, &trial, "dev-1", "down/errors").await;
+    let text = dropped.to_string();
+    assert!(text.contains("Bw==") && text.contains("its device was moved to another application"), "{text}");
+    network.stack.stop().await;
 }

@@ -1,23 +1,30 @@
 //! A store that stops writing, as if its process had been killed or its budget were used up.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicI64, Ordering},
+};
 
 use async_trait::async_trait;
 use store::{
     Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock, Tag, TakenTokens, UsageCursor, UsagePage,
 };
 
-/// A store in memory that can be told to fail every commit after the next few, or those that store more.
+/// A store that can be told to fail every commit after the next few, or those that store more.
 pub struct FailingStore {
-    store: Embedded,
+    store: Arc<dyn Store>,
     commits_left: AtomicI64,
     is_full: AtomicBool,
 }
 
 impl FailingStore {
-    /// A store that does not fail yet.
+    /// A store in memory that does not fail yet.
     pub fn new(clock: StoreClock) -> Self {
-        let store = Embedded::in_memory(clock).unwrap();
+        Self::over(Arc::new(Embedded::in_memory(clock).unwrap()))
+    }
+
+    /// This store, which does not fail yet.
+    pub fn over(store: Arc<dyn Store>) -> Self {
         Self { store, commits_left: AtomicI64::new(i64::MAX), is_full: AtomicBool::new(false) }
     }
 

@@ -6,13 +6,14 @@ use server::{
     auth::{Caller, Purpose},
     status::ErrorChain,
 };
-use types::{AppId, ApplicationRight, Credential, Kind, Kinded};
+use types::{AppId, ApplicationRight, Credential, Downlink, Kind, Kinded};
 
 use super::{Operations, uncancellable::uncancellable};
 use crate::{
     Error,
+    downlink::Downlinks,
     output::Event,
-    registry::device::{Change, Move},
+    registry::device::{Change, Device, Ended, Move},
 };
 
 impl Operations {
@@ -40,11 +41,21 @@ impl Operations {
             }
         })?;
         self.note_moved(moving);
-        let (app_id, dev_id) = &moving.from;
+        let dropped = Downlinks::dropped(moved.downlinks.as_deref())?;
+        let count = dropped.len();
+        if moved.is_ended_here {
+            self.report_moved(moving, &moved.device, dropped);
+        }
+        Ok(count)
+    }
+
+    /// Tells both applications of a move that this process has ended.
+    fn report_moved(&self, moving: &Move, device: &Device, dropped: Vec<Downlink>) {
+        let Move { from: (app_id, dev_id), to: (to, to_dev_id) } = moving;
         self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
-        let created = Change::Created.event(&moved.device, self.clock.now());
-        self.publish(moved.device.app_id, moved.device.dev_id, created);
-        self.downlinks.drop_moved(app_id, dev_id, moved.downlinks.as_deref())
+        let created = Change::Created.event(device, self.clock.now());
+        self.publish(to.clone(), to_dev_id.clone(), created);
+        self.downlinks.report_moved(app_id, dev_id, dropped);
     }
 
     /// Completes the moves that were interrupted. One that fails does not hold up the others; the first error is
@@ -66,11 +77,12 @@ impl Operations {
     async fn resume_move(&self, moving: &Move) -> Result<(), Error> {
         let Move { from: (app_id, dev_id), to: (to, _) } = moving;
         match self.devices.complete_move(moving).await {
-            Ok(true) => {
+            Ok(Some(Ended { device, downlinks })) => {
                 self.note_moved(moving);
                 tracing::info!(%app_id, %dev_id, %to, "completed the move of a device");
+                self.report_moved(moving, &device, Downlinks::dropped(downlinks.as_deref())?);
             }
-            Ok(false) => {}
+            Ok(None) => {}
             Err(error) if matches!(error.kind(), Kind::NotFound | Kind::AlreadyExists) => {
                 self.note_moved(moving);
                 let error = ErrorChain(&error);

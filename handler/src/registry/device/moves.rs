@@ -15,8 +15,8 @@ use bytes::Bytes;
 use store::{Batch, Commit, Entry};
 use types::{AppId, DevId, Kind, Kinded, Timestamp};
 
-pub use self::in_flight::Move;
 use self::in_flight::{Arriving, Leaving, raw};
+pub use self::{completion::Ended, in_flight::Move};
 use super::{
     devices::{CHANGE_ATTEMPTS_MAX, Devices},
     eui_claim::taken,
@@ -39,6 +39,8 @@ pub struct Moved {
     pub device: Device,
     /// The record of the downlinks that waited for it. They were dropped.
     pub(crate) downlinks: Option<Bytes>,
+    /// False if another process has ended the move, and reports it.
+    pub(crate) is_ended_here: bool,
 }
 
 /// The records of a device that is to leave.
@@ -74,14 +76,14 @@ impl Devices {
             self.give_place_up(moving, at).await;
         }
         let moved = left?;
-        self.complete_move(moving).await.map_err(|error| match error {
+        let ended = self.complete_move(moving).await.map_err(|error| match error {
             // It has left, so nothing is to be repeated.
             Error::Conflict(_) => in_flight::error(&moving.from.0, &moving.from.1),
             error => error,
         })?;
         // Another process may have completed it, and the device may have gone back.
         self.check_exists(&moving.to.0, &moving.to.1).await?;
-        Ok(moved)
+        Ok(Moved { is_ended_here: ended.is_some(), ..moved })
     }
 
     /// Replaces the device by a copy that leaves; none if others interfered.
@@ -99,8 +101,11 @@ impl Devices {
             device: raw(&record::write(&self.sealer, &device)?)?,
             counters: source.counters.as_ref().map(|counters| raw(&counters.value)).transpose()?,
             nonces: source.nonces.as_ref().map(|nonces| raw(&nonces.value)).transpose()?,
+            downlinks: source.downlinks.as_ref().map(|downlinks| raw(&downlinks.value)).transpose()?,
         })?;
-        if !matches!(self.keep_place(moving, at, device.euis(), Some(leaving.len())).await?, Place::Kept) {
+        // The downlinks do not arrive.
+        let room = leaving.len().saturating_sub(source.downlinks.as_ref().map_or(0, |downlinks| downlinks.value.len()));
+        if !matches!(self.keep_place(moving, at, device.euis(), Some(room)).await?, Place::Kept) {
             return Ok(None);
         }
         let batch = source.batch_without(app_id, dev_id)?.put(store_keys::leaving(app_id, dev_id)?, leaving);
@@ -119,7 +124,8 @@ impl Devices {
             counters.update(&mut before);
             counters.update(&mut device);
         }
-        Ok(Some(Moved { before, device, downlinks: source.downlinks.map(|downlinks| downlinks.value) }))
+        let downlinks = source.downlinks.map(|downlinks| downlinks.value);
+        Ok(Some(Moved { before, device, downlinks, is_ended_here: false }))
     }
 
     /// The records of a device that is to leave; [`Error::NotFound`] if it does not exist.

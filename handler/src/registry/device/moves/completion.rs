@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use server::status::ErrorChain;
 use store::{Batch, Commit, Entry};
 use types::{AppEui, AppId, DevEui, DevId, Kind, Kinded, Timestamp};
@@ -27,6 +28,15 @@ use crate::{
 const READ_MAX: usize = 256;
 /// Age at which a move that was noted and is not decided never will be.
 const ABANDONED_AGE: Duration = Duration::from_secs(3600);
+
+/// A move that this process has ended. No other one reports it.
+#[derive(Debug)]
+pub struct Ended {
+    /// The device in its new application, without its keys and counters.
+    pub device: Device,
+    /// The record of the downlinks that waited for it. They were dropped.
+    pub(crate) downlinks: Option<Bytes>,
+}
 
 /// A device that leaves.
 struct Left {
@@ -59,19 +69,16 @@ impl Devices {
         noted.iter().map(moving).collect()
     }
 
-    /// Completes a move that was decided; false if there is none. The error that brought the device back to its old
-    /// application.
-    pub async fn complete_move(&self, moving: &Move) -> Result<bool, Error> {
+    /// Completes a move that was decided; none if there is none, or another process has ended it. The error that brought
+    /// the device back to its old application.
+    pub async fn complete_move(&self, moving: &Move) -> Result<Option<Ended>, Error> {
         let completed = store::retry(CHANGE_ATTEMPTS_MAX, || self.try_complete(moving)).await?;
         let back = completed.ok_or_else(|| Error::device_conflict(&moving.to.0, &moving.to.1))?;
-        match back {
-            None => Ok(false),
-            Some(outcome) => outcome.map(|()| true),
-        }
+        back.transpose()
     }
 
     /// The outer option is none if others interfered, the inner one if nothing leaves.
-    async fn try_complete(&self, moving: &Move) -> Result<Option<Option<Result<(), Error>>>, Error> {
+    async fn try_complete(&self, moving: &Move) -> Result<Option<Option<Result<Ended, Error>>>, Error> {
         let Some(left) = self.left(moving).await? else {
             // If a process decides the move now after all, whoever completes it keeps the place free once more.
             self.free_place(moving, None).await?;
@@ -85,7 +92,7 @@ impl Devices {
     }
 
     /// Brings a device that leaves to where it is to be; none if others interfered, or it is to go back from now on.
-    async fn try_settle(&self, moving: &Move, left: Left) -> Result<Option<Result<(), Error>>, Error> {
+    async fn try_settle(&self, moving: &Move, left: Left) -> Result<Option<Result<Ended, Error>>, Error> {
         if left.leaving.goes_back {
             return self.try_return(moving, &left).await;
         }
@@ -155,7 +162,7 @@ impl Devices {
 
     /// Brings the device back into its old application, unless it has arrived after all; none if others interfered. The
     /// error says why it goes back.
-    async fn try_return(&self, moving: &Move, left: &Left) -> Result<Option<Result<(), Error>>, Error> {
+    async fn try_return(&self, moving: &Move, left: &Left) -> Result<Option<Result<Ended, Error>>, Error> {
         match self.take_place_away(moving, left).await? {
             Taken::Arrived => return self.try_end(moving, left).await,
             Taken::Changed => return Ok(None),
@@ -166,6 +173,10 @@ impl Devices {
         (device.app_id, device.dev_id) = moving.from.clone();
         let batch = Batch::new().expect(left.entry.key.clone(), left.entry.version).delete(left.entry.key.clone());
         let batch = put_device(batch, (app_id, dev_id), left, record::write(&self.sealer, &device)?)?;
+        let batch = match &left.leaving.downlinks {
+            Some(downlinks) => batch.put(store_keys::downlinks(app_id, dev_id)?, bytes(downlinks)),
+            None => batch,
+        };
         let [summary] = self.store.get_array(&[store_keys::summary(app_id)?]).await?;
         let batch = match summary {
             Some(summary) => self.with_first_alarm(batch, &summary.value, &device, left.last_seen)?,
@@ -227,9 +238,10 @@ impl Devices {
     }
 
     /// Ends the move of a device that has arrived; none if others interfered.
-    async fn try_end(&self, moving: &Move, left: &Left) -> Result<Option<Result<(), Error>>, Error> {
+    async fn try_end(&self, moving: &Move, left: &Left) -> Result<Option<Result<Ended, Error>>, Error> {
         let is_done = self.hand_over(left, &moving.to.0).await? && self.forget_left(moving, left).await?;
-        Ok(is_done.then_some(Ok(())))
+        let downlinks = left.leaving.downlinks.as_ref().map(|downlinks| bytes(downlinks).into());
+        Ok(is_done.then(|| Ok(Ended { device: left.device.clone(), downlinks })))
     }
 
     /// Makes the new application the holder of the EUIs of a device that has arrived. Until then, the claim of the old

@@ -35,6 +35,9 @@ pub(super) struct Leaving {
     pub(super) device: Box<RawValue>,
     pub(super) counters: Option<Box<RawValue>>,
     pub(super) nonces: Option<Box<RawValue>>,
+    /// Those that waited for it. They come back with it, and otherwise are dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) downlinks: Option<Box<RawValue>>,
 }
 
 /// The new application's record of a device while it moves.
