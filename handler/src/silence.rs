@@ -10,10 +10,12 @@ mod clock;
 mod due;
 mod environment;
 mod history;
+mod recall;
 mod schedule;
 mod step;
 mod turn;
 mod verdict;
+mod walk;
 mod watch;
 
 pub use self::{environment::Environment, watch::SilenceWatch};

@@ -33,7 +33,7 @@ pub use self::{
         THINGS_STACK_APPLICATION, THINGS_STACK_KEY, ThingsStackApi, chirpstack_uplink, chirpstack_uplink_json,
         things_stack_uplink,
     },
-    store::{FailingStore, RecordingStore},
+    store::{FailingStore, RecordingStore, SlowStore},
 };
 
 /// False with `REQUIRE_SERVICES=0`, which skips tests that need third-party programs even where these are installed.

@@ -38,12 +38,30 @@ impl WatchedClock {
         self.started = (self.monotonic)();
     }
 
+    /// A limit to what may be done from now on.
+    pub(super) fn limit(&self, time: Duration) -> TimeLimit {
+        TimeLimit { monotonic: self.monotonic.clone(), end: (self.monotonic)() + time }
+    }
+
     /// Returns true if the clock has jumped since the last look.
     pub(super) fn has_jumped(&mut self) -> bool {
         let (now, passed) = (self.clock.now(), (self.monotonic)());
         let (before, passed_before) = std::mem::replace(&mut self.looked, (now, passed));
         let expected = before.plus(passed.saturating_sub(passed_before));
         now.since(expected).max(expected.since(now)) >= JUMP_MIN
+    }
+}
+
+/// A limit in time, whatever the clock shows.
+pub(super) struct TimeLimit {
+    monotonic: Monotonic,
+    end: Duration,
+}
+
+impl TimeLimit {
+    /// Returns true if no time is left.
+    pub(super) fn is_over(&self) -> bool {
+        (self.monotonic)() >= self.end
     }
 }
 

@@ -1,6 +1,6 @@
 //! When devices were last heard, as history says: also by a process that has ended, and by other handlers.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use futures::{StreamExt, stream};
 use history::{Error, History, Kind, LIMIT_MAX, Page, Query, Revisions};
@@ -9,6 +9,12 @@ use types::{AppId, DevId, Timestamp};
 
 /// Maximum number of devices that are looked for at the same time.
 const QUERIES_MAX: usize = 4;
+/// Time before the last message of a process in which it may not have set an alarm; far longer than it takes.
+const END: Duration = Duration::from_secs(300);
+/// Maximum number of pages of those messages.
+const PAGES_MAX: usize = 16;
+/// The event of a join.
+const JOINED: &str = "activations";
 
 /// When each of these devices was heard after its time, if it was. Of a device that is missing, nobody can say.
 pub(super) async fn heard_after(
@@ -28,6 +34,36 @@ pub(super) async fn heard_after(
         }
         None => HashMap::new(),
     }
+}
+
+/// When devices were last heard in the last minutes of the process before the one that started then.
+pub(super) async fn last_heard_before(
+    history: &History,
+    app_id: &AppId,
+    started: Timestamp,
+) -> Result<HashMap<DevId, Timestamp>, Error> {
+    let mut last: HashMap<DevId, Timestamp> = HashMap::new();
+    for kind in [Kind::Uplink, Kind::Event(JOINED.to_owned())] {
+        let mut query = Query { kind: Some(kind), until: Some(started), limit: 1, ..uplinks(app_id) };
+        let Some(newest) = history.query(query.clone()).await?.records.first().map(|record| record.id.recorded())
+        else {
+            continue;
+        };
+        (query.since, query.limit) = (Some(newest.minus(END)), LIMIT_MAX);
+        for _ in 0..PAGES_MAX {
+            let page = history.query(query.clone()).await?;
+            for record in page.records {
+                // The newest of each device comes first.
+                let recorded = record.id.recorded();
+                last.entry(record.dev_id).and_modify(|last| *last = (*last).max(recorded)).or_insert(recorded);
+            }
+            if page.next.is_none() {
+                break;
+            }
+            query.before = page.next;
+        }
+    }
+    Ok(last)
 }
 
 /// Looks at the newest uplinks of all, unless there are few devices, and for those of which they do not say enough.

@@ -26,18 +26,30 @@ pub(super) struct Look {
     next: Timestamp,
     /// Until which device the alarms are set by the time of the application, while others follow.
     pub(super) last_set: Option<DevId>,
+    /// The round in which it had its last turn; zero if it had none.
+    round: u64,
 }
 
 impl Look {
     /// To look again in the next pass.
     pub(super) fn soon(version: Version, now: Timestamp, last_set: Option<DevId>) -> Self {
-        Self { version, next: now, last_set }
+        Self { version, next: now, last_set, round: 0 }
     }
 
     /// To look again when the next alarm is due; `due` is none if there is no alarm.
     pub(super) fn when_due(version: Version, now: Timestamp, due: Option<Timestamp>) -> Self {
         let check = now.plus(CHECK_INTERVAL);
-        Self { version, next: due.map_or(check, |due| due.min(check)), last_set: None }
+        Self { version, next: due.map_or(check, |due| due.min(check)), last_set: None, round: 0 }
+    }
+
+    /// The same, after a turn in this round.
+    pub(super) fn after_turn(self, round: u64) -> Self {
+        Self { round, ..self }
+    }
+
+    /// Returns true if it had its turn in this round.
+    pub(super) fn had_turn(&self, round: u64) -> bool {
+        self.round == round
     }
 
     /// Returns true if nothing is to be done yet.
@@ -51,6 +63,15 @@ impl Schedule {
     pub(super) fn note(&mut self, app_id: AppId, look: Look) {
         if self.looks.len() < APPLICATIONS_MAX || self.looks.contains_key(&app_id) {
             self.looks.insert(app_id, look);
+        }
+    }
+
+    /// Remembers the looks of an older schedule, too, at applications of which this one has none.
+    pub(super) fn keep(&mut self, older: Self) {
+        for (app_id, look) in older.looks {
+            if !self.looks.contains_key(&app_id) {
+                self.note(app_id, look);
+            }
         }
     }
 

@@ -10,13 +10,14 @@ use server::{ledger::Owner, status::ErrorChain};
 use store::Entry;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use types::{AppId, Kind, Kinded};
+use types::{AppId, Kind, Kinded, Timestamp};
 
 use super::{
-    clock::WatchedClock,
+    clock::{TimeLimit, WatchedClock},
     environment::{Environment, Watcher},
     schedule::{Look, Schedule},
     turn::{Taken, Turn},
+    walk::Walk,
 };
 use crate::{
     Error,
@@ -32,6 +33,8 @@ const SECOND: Duration = Duration::from_secs(1);
 const TURNS_MAX: usize = 10_000;
 /// The same for events.
 const EVENTS_MAX: usize = EVENTS_PER_S as usize * 15;
+/// The same for the time, because the store may be slow. Half of it is for turns.
+const PASS_MAX: Duration = Duration::from_secs(60);
 
 /// Notices devices that are silent.
 pub struct SilenceWatch {
@@ -41,14 +44,41 @@ pub struct SilenceWatch {
     /// The application of each owner that had its last turn.
     last_applications: BTreeMap<Owner, AppId>,
     schedule: Schedule,
+    /// In each round, each application has a turn if it is to have one. It takes several passes if there is no time.
+    round: u64,
+    /// True if there was no time in this round for applications that were found before others.
+    has_left: bool,
+    /// Where the next pass goes on with the names; none at the beginning.
+    last_listed: Option<AppId>,
+    /// When this process started, and the applications of which it does not know yet how they were before.
+    recalled: (Timestamp, Walk),
+    /// The applications whose alarms are to be set again because the clock has jumped.
+    outdated: Walk,
+}
+
+/// Applications in which something is to be done, by owner.
+struct Found {
+    owners: BTreeMap<Owner, VecDeque<Turn>>,
+    /// True if these are all.
+    is_all: bool,
 }
 
 impl SilenceWatch {
     /// A watch that has not looked yet.
     pub fn new(environment: Environment) -> Self {
         let clock = WatchedClock::new(environment.clock.clone(), environment.monotonic.clone());
-        let watcher = Watcher { with: environment, clock, jumped: None };
-        Self { watcher, last_owner: None, last_applications: BTreeMap::new(), schedule: Schedule::default() }
+        let (started, has_history) = (clock.now(), environment.history.is_some());
+        Self {
+            watcher: Watcher { with: environment, clock, jumped: None },
+            last_owner: None,
+            last_applications: BTreeMap::new(),
+            schedule: Schedule::default(),
+            round: 1,
+            has_left: false,
+            last_listed: None,
+            recalled: (started, if has_history { Walk::default() } else { Walk::done() }),
+            outdated: Walk::done(),
+        }
     }
 
     /// Looks again and again, until it is to stop.
@@ -67,20 +97,31 @@ impl SilenceWatch {
             // As after a start: other handlers could not set alarms, and networks have kept uplinks.
             self.watcher.clock.restart();
             self.schedule = Schedule::default();
+            self.last_listed = None;
+            self.recalled.1.restart();
+            self.outdated.restart();
         }
         looked
     }
 
     async fn look_at_all(&mut self, stop: &CancellationToken) -> Result<(), Error> {
-        let has_jumped = self.watcher.clock.has_jumped();
-        if has_jumped {
+        let [quarter, half, whole] = [4, 2, 1].map(|part| self.watcher.clock.limit(PASS_MAX / part));
+        if self.watcher.clock.has_jumped() {
             let now = self.watcher.clock.now();
             tracing::warn!("the clock has jumped: the silence of devices is counted from now on");
             self.watcher.with.heard.forget(now);
             self.watcher.jumped = Some(now);
+            (self.recalled.1, self.outdated) = (Walk::done(), Walk::default());
         }
-        let mut owners = self.applications(has_jumped).await?;
-        self.last_applications.retain(|owner, _| owners.contains_key(owner));
+        self.prepare(&quarter).await?;
+        if !self.outdated.is_done() {
+            // What was set by another clock says nothing.
+            return Ok(());
+        }
+        let Found { mut owners, is_all } = self.applications(&half).await?;
+        if is_all {
+            self.last_applications.retain(|owner, _| owners.contains_key(owner));
+        }
         for (owner, waiting) in &mut owners {
             let Some(last) = self.last_applications.get(owner) else { continue };
             waiting.rotate_left(waiting.partition_point(|turn| turn.listened.app_id <= *last));
@@ -89,11 +130,41 @@ impl SilenceWatch {
         let mut owners: Vec<_> = owners.into_iter().collect();
         // A pass may end before all have had a turn.
         owners.rotate_left(served);
+        let had_time = self.take_turns(owners, &whole, stop).await?;
+        self.has_left |= !had_time;
+        if self.last_listed.is_none() {
+            // Those that were left have their turns first.
+            self.round += u64::from(!self.has_left);
+            self.has_left = false;
+        }
+        Ok(())
+    }
+
+    /// Does what is to be done once after a start, and after a jump of the clock.
+    async fn prepare(&mut self, limit: &TimeLimit) -> Result<(), Error> {
+        let Environment { applications, .. } = &self.watcher.with;
+        let (started, recalled) = &mut self.recalled;
+        while let Some((app_id, _)) = recalled.next(applications, limit).await? {
+            unless_away(&app_id, self.watcher.recall(&app_id, *started).await)?;
+        }
+        while let Some((app_id, name)) = self.outdated.next(applications, limit).await? {
+            unless_away(&app_id, applications.note_alarms_outdated(&name).await)?;
+        }
+        Ok(())
+    }
+
+    /// Gives all of them turns, unless the pass ends before. Returns false if there was no time left.
+    async fn take_turns(
+        &mut self,
+        mut owners: Vec<(Owner, VecDeque<Turn>)>,
+        limit: &TimeLimit,
+        stop: &CancellationToken,
+    ) -> Result<bool, Error> {
         let (mut turns, mut events) = (0, 0);
         while !owners.is_empty() {
             for (owner, waiting) in &mut owners {
-                if stop.is_cancelled() || turns >= TURNS_MAX || events >= EVENTS_MAX {
-                    return Ok(());
+                if stop.is_cancelled() || turns >= TURNS_MAX || events >= EVENTS_MAX || limit.is_over() {
+                    return Ok(!limit.is_over());
                 }
                 let Some(mut turn) = waiting.pop_front() else { continue };
                 turns += 1;
@@ -109,7 +180,7 @@ impl SilenceWatch {
             }
             owners.retain(|(_, waiting)| !waiting.is_empty());
         }
-        Ok(())
+        Ok(true)
     }
 
     /// An application that fails has its next turn in the next pass. An error if the store is away.
@@ -128,68 +199,102 @@ impl SilenceWatch {
             None if taken.has_more => Look::soon(version, now, None),
             None => Look::when_due(version, now, taken.next),
         };
-        self.schedule.note(turn.listened.app_id.clone(), look);
+        self.schedule.note(turn.listened.app_id.clone(), look.after_turn(self.round));
         Ok(taken)
     }
 
-    /// The applications whose devices are listened to, and in which something is to be done, by owner. What is left of
-    /// others is deleted.
-    async fn applications(&mut self, has_jumped: bool) -> Result<BTreeMap<Owner, VecDeque<Turn>>, Error> {
+    /// The applications whose devices are listened to, and in which something is to be done in this round. What is left
+    /// of others is deleted.
+    async fn applications(&mut self, limit: &TimeLimit) -> Result<Found, Error> {
         let Environment { applications, owners: known, heard, .. } = &self.watcher.with;
-        let mut owners: BTreeMap<Owner, VecDeque<Turn>> = BTreeMap::new();
-        let (mut before, now) = (mem::take(&mut self.schedule), self.watcher.clock.now());
+        let (applications, known, heard) = (applications.clone(), known.clone(), heard.clone());
+        let (mut owners, mut before) = (BTreeMap::<Owner, VecDeque<Turn>>::new(), mem::take(&mut self.schedule));
         // Before the names are read: of an application that is named later, all alarms are set.
         let mut changed = heard.changed_applications();
-        let mut last: Option<AppId> = None;
-        loop {
-            let names = applications.listened(last.as_ref()).await?;
-            let Some(end) = names.last() else { break };
-            last = Some(store_keys::listened_app_of(&end.key)?);
-            for name in names {
-                let (app_id, version) = (store_keys::listened_app_of(&name.key)?, name.version);
-                let is_changed = changed.remove(&app_id) || has_jumped;
-                let last_set = match before.take(&app_id, version) {
-                    Some(look) if look.is_idle(now) && !is_changed => {
-                        self.schedule.note(app_id, look);
-                        continue;
-                    }
-                    look => look.and_then(|look| look.last_set),
-                };
-                match self.watcher.listened(name, has_jumped).await {
-                    Ok(None) => continue,
-                    Ok(Some(listened)) => {
-                        let owner = known.last(&app_id);
-                        owners.entry(owner).or_default().extend(Turn::new(listened, last_set.clone()));
-                    }
-                    Err(error) if error.kind() == Kind::Unavailable => return Err(error),
-                    Err(error) => {
-                        let error = ErrorChain(&error);
-                        tracing::warn!(%app_id, %error, "cannot look for silent devices in it: trying again");
-                    }
-                }
-                // The pass may end before its turn.
-                self.schedule.note(app_id, Look::soon(version, now, last_set));
+        let is_from_start = self.last_listed.is_none();
+        let is_to_end = 'names: loop {
+            let names = applications.listened(self.last_listed.as_ref()).await?;
+            if names.is_empty() {
+                break true;
             }
+            for name in names {
+                if limit.is_over() {
+                    break 'names false;
+                }
+                let app_id = store_keys::listened_app_of(&name.key)?;
+                let look = before.take(&app_id, name.version);
+                let is_changed = changed.remove(&app_id);
+                if let Some(turn) = self.turn_of(&app_id, name, look, is_changed).await? {
+                    owners.entry(known.last(&app_id)).or_default().push_back(turn);
+                }
+                self.last_listed = Some(app_id);
+            }
+        };
+        if is_to_end {
+            self.last_listed = None;
         }
-        // Nobody wants to know of the others.
-        changed.iter().for_each(|app_id| heard.forget_application(app_id));
-        Ok(owners)
+        let is_all = is_from_start && is_to_end;
+        match is_all {
+            // Nobody wants to know of the others.
+            true => changed.iter().for_each(|app_id| heard.forget_application(app_id)),
+            false => self.schedule.keep(before),
+        }
+        Ok(Found { owners, is_all })
+    }
+
+    /// The turn of an application with this name; none if nothing is to be done there, or it had one in this round.
+    async fn turn_of(
+        &mut self,
+        app_id: &AppId,
+        name: Entry,
+        look: Option<Look>,
+        is_changed: bool,
+    ) -> Result<Option<Turn>, Error> {
+        let (version, now) = (name.version, self.watcher.clock.now());
+        let last_set = match look {
+            Some(look) if look.had_turn(self.round) || (look.is_idle(now) && !is_changed) => {
+                self.schedule.note(app_id.clone(), look);
+                return Ok(None);
+            }
+            look => look.and_then(|look| look.last_set),
+        };
+        let turn = match self.watcher.listened(name).await {
+            Ok(None) => return Ok(None),
+            Ok(Some(listened)) => Turn::new(listened, last_set.clone()),
+            Err(error) if error.kind() == Kind::Unavailable => return Err(error),
+            Err(error) => {
+                let error = ErrorChain(&error);
+                tracing::warn!(%app_id, %error, "cannot look for silent devices in it: trying again");
+                None
+            }
+        };
+        // The pass may end before its turn.
+        self.schedule.note(app_id.clone(), Look::soon(version, now, last_set));
+        Ok(turn)
+    }
+}
+
+/// Passes over an application that cannot be read; an error if the store is away.
+fn unless_away(app_id: &AppId, result: Result<(), Error>) -> Result<(), Error> {
+    match result {
+        Err(error) if error.kind() != Kind::Unavailable => {
+            let error = ErrorChain(&error);
+            tracing::warn!(%app_id, %error, "cannot look for silent devices in it: passing over it");
+            Ok(())
+        }
+        done => done,
     }
 }
 
 impl Watcher {
     /// The application of this name; none if its devices never count as silent, and then its alarms are deleted.
-    async fn listened(&self, name: Entry, has_jumped: bool) -> Result<Option<Listened>, Error> {
+    async fn listened(&self, name: Entry) -> Result<Option<Listened>, Error> {
         let applications = &self.with.applications;
         let listened = applications.listened_application(name).await?;
         if listened.after.is_none() {
             applications.delete_alarms(&listened).await?;
             self.with.heard.forget_application(&listened.app_id);
             return Ok(None);
-        }
-        if has_jumped {
-            // What was set by another clock is set again.
-            applications.note_alarms_outdated(&listened).await?;
         }
         Ok(Some(listened))
     }

@@ -74,6 +74,16 @@ impl Heard {
         self.make_room(&mut state, now);
     }
 
+    /// Notes when a process before this one heard a device, unless this one has, and that its alarm is to be looked at.
+    pub(crate) fn note_heard_before(&self, app_id: &AppId, dev_id: &DevId, at: Timestamp) {
+        let mut state = self.state();
+        if state.times.last(app_id, dev_id).0.is_none() {
+            state.times.note(app_id, dev_id, at);
+        }
+        state.changed.note(app_id, dev_id);
+        self.make_room(&mut state, self.clock.now());
+    }
+
     /// Notes that the alarm of a device is to be looked at, because the device was set, or came.
     pub(crate) fn note_changed(&self, app_id: &AppId, dev_id: &DevId) {
         let mut state = self.state();

@@ -2,7 +2,9 @@
 
 mod changes;
 mod idle;
+mod kills;
 mod several;
+mod slow;
 mod turns;
 
 use std::{sync::Arc, time::Duration};

@@ -83,12 +83,12 @@ impl Applications {
     /// Notes that the alarms of all devices are set by the time of the application, unless it was set again.
     pub(crate) async fn note_alarms_set(&self, listened: &Listened) -> Result<(), Error> {
         let Some(after) = listened.after else { return Ok(()) };
-        self.rename(listened, value(after)).await
+        self.rename(&listened.name, value(after)).await
     }
 
-    /// Has the alarms of all devices be set again.
-    pub(crate) async fn note_alarms_outdated(&self, listened: &Listened) -> Result<(), Error> {
-        self.rename(listened, Bytes::new()).await
+    /// Has the alarms of all devices of the application with this name be set again.
+    pub(crate) async fn note_alarms_outdated(&self, name: &Entry) -> Result<(), Error> {
+        self.rename(name, Bytes::new()).await
     }
 
     /// Has all handlers look at the application: an alarm is due before they would, and one of them may have heard the
@@ -100,7 +100,7 @@ impl Applications {
         Ok(())
     }
 
-    async fn rename(&self, Listened { name, .. }: &Listened, value: Bytes) -> Result<(), Error> {
+    async fn rename(&self, name: &Entry, value: Bytes) -> Result<(), Error> {
         let batch = Batch::new().expect(name.key.clone(), name.version).put(name.key.clone(), value);
         // After a conflict, the next look does what has to be done.
         let _ = self.store.commit(batch).await?;
