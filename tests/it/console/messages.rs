@@ -156,6 +156,9 @@ async fn a_message_is_sent_again_with_a_button_by_those_who_may() {
     assert_eq!(bobby.get(&path).await.status, 200);
     let refused = bobby.post(&format!("{path}/replay"), &[]).await;
     assert_eq!(refused.status, 403, "{}", refused.html);
+    for part in ["ask somebody who manages the collaborators", "Details: Permission denied: no `"] {
+        assert!(refused.html.contains(part), "{part}: {}", refused.html);
+    }
     assert_eq!(bobby.post(&format!("{path}/run"), &[]).await.status, 403);
 }
 

@@ -82,7 +82,7 @@ pub(in crate::site) async fn draft(operator: Operator, sent: &Sent) -> Page<New>
     let mut page = untried(operator, NetworkForm::of(sent));
     let New { problem, .. } = page.template_mut();
     let text = "Your login had expired. Enter the API key and the password again: the console does not keep them.";
-    problem.get_or_insert(Problem { title: "The network was not tried", text: text.to_owned() });
+    problem.get_or_insert(Problem::new("The network was not tried", text.to_owned()));
     page
 }
 
@@ -104,21 +104,19 @@ pub(in crate::site) async fn submit(operator: Operator, sent: Sent) -> Page<New>
     let (app_id, network) = match form.network() {
         Ok(parts) => parts,
         Err(reason) => {
-            let problem = Problem { title: "Invalid input", text: reason.to_owned() };
+            let problem = Problem::new("Invalid input", reason.to_owned());
             return refused(problem).with_status(StatusCode::BAD_REQUEST);
         }
     };
     let Some(source) = console.status() else {
         let text = "The handler does not run in this process, or is just starting.".to_owned();
-        return refused(Problem { title: "The network was not tried", text });
+        return refused(Problem::new("The network was not tried", text));
     };
     let NetworkTrial { checks, uplink } = source.try_network(&session.user_id, &app_id, network).await;
     let checks: Vec<_> = checks.into_iter().map(Check::of).collect();
     let failed = checks.iter().find(|check| check.class == BAD);
-    let problem = failed.map(|Check { what, text, .. }| Problem {
-        title: "The network cannot be used",
-        text: format!("{what}: {text}"),
-    });
+    let problem =
+        failed.map(|Check { what, text, .. }| Problem::new("The network cannot be used", format!("{what}: {text}")));
     let success = problem.is_none().then(|| Success {
         uplink: uplink.map(|uplink| Uplink::of(uplink, &form)),
         settings: form.settings(),

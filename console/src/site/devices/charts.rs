@@ -263,7 +263,7 @@ mod tests {
             points: 120,
             unreadable: BTreeSet::from(["<b>.parquet".to_owned()]),
             has_more_fields: false,
-            problem: Some(Problem { title: "Service unavailable", text: "It is away.".to_owned() }),
+            problem: Some(Problem::new("Service unavailable", "It is away.".to_owned())),
         };
         let html = page.render().unwrap();
         for expected in [

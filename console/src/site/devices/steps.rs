@@ -64,7 +64,7 @@ impl End {
             Err(error) => {
                 self.note(&error);
                 log(&error);
-                Outcome::Failed(Problem::of(&error).text)
+                Outcome::Failed(Problem::of(&error).whole())
             }
         }
     }

@@ -27,6 +27,7 @@ struct ErrorPage {
     frame: Frame,
     title: &'static str,
     text: String,
+    detail: String,
     code: u16,
     /// Link to the draft of what was sent, if it is kept.
     draft: Option<String>,
@@ -50,13 +51,11 @@ pub(in crate::site) async fn show_failures(State(console): State<Console>, reque
 
 fn page(frame: Frame, error: &Error, draft: Option<String>) -> Response {
     let code = status::http(error.kind());
-    let text = match error.kind() {
-        Kind::Internal => "See the server log for details.".to_owned(),
-        _ => Problem::of(error).text,
+    let Problem { title, text, detail } = match error.kind() {
+        Kind::Internal => Problem::new(title(error.kind()), "See the server log for details.".to_owned()),
+        _ => Problem::of(error),
     };
-    Page::new(ErrorPage { frame, title: title(error.kind()), text, code: code.as_u16(), draft })
-        .with_status(code)
-        .into_response()
+    Page::new(ErrorPage { frame, title, text, detail, code: code.as_u16(), draft }).with_status(code).into_response()
 }
 
 /// Streams of events are not redirected: browsers would follow to a page.
