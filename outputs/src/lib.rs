@@ -18,6 +18,7 @@ pub use self::{
     error::Error,
     message::{DeadLetter, MESSAGE_BYTES_MAX, OutputMessage},
     outputs::{DeadLetters, Environment, Outputs, Stored, WEBHOOKS_MAX, Webhooks},
+    queue_workers::Failing,
     sender::{
         amqp::AmqpSettings,
         kafka::{KafkaCompression, KafkaMechanism, KafkaSettings},

@@ -1,5 +1,6 @@
 //! The workers of this process: one for each destination with messages.
 
+mod progress;
 mod queue_worker;
 
 use std::{
@@ -15,8 +16,9 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub use self::progress::Failing;
 use self::queue_worker::QueueWorker;
-pub(crate) use self::queue_worker::WorkerContext;
+pub(crate) use self::{progress::Progress, queue_worker::WorkerContext};
 use crate::{
     Error,
     destination::{Destination, Part},
@@ -32,12 +34,18 @@ const STOP_WAIT: Duration = Duration::from_secs(5);
 pub(crate) struct QueueWorkers {
     context: Arc<WorkerContext>,
     index: Arc<Index>,
-    /// Running workers; true if there are new messages since a worker last found its queue empty.
-    running: Mutex<HashMap<Destination, bool>>,
+    running: Mutex<HashMap<Destination, Running>>,
     tasks: TaskTracker,
     threads: Handle,
     /// Ends the workers even while they send.
     abort: CancellationToken,
+}
+
+/// A running worker.
+struct Running {
+    /// True if there are new messages since it last found its queue empty.
+    has_new: bool,
+    progress: Arc<Progress>,
 }
 
 impl QueueWorkers {
@@ -49,20 +57,33 @@ impl QueueWorkers {
 
     /// Says that a destination has messages.
     pub(crate) fn wake(self: &Arc<Self>, destination: &Destination) {
-        if self.running().insert(destination.clone(), true).is_none() {
-            let (this, destination) = (Arc::clone(self), destination.clone());
-            let run = self.abort.clone().run_until_cancelled_owned(async move { this.run(destination).await });
-            self.tasks.spawn_on(run, &self.threads);
+        let mut all = self.running();
+        if let Some(running) = all.get_mut(destination) {
+            running.has_new = true;
+            return;
         }
+        let progress = Arc::new(Progress::default());
+        all.insert(destination.clone(), Running { has_new: true, progress: progress.clone() });
+        drop(all);
+        let (this, destination) = (Arc::clone(self), destination.clone());
+        let run = self.abort.clone().run_until_cancelled_owned(async move { this.run(destination, progress).await });
+        self.tasks.spawn_on(run, &self.threads);
     }
 
-    async fn run(&self, destination: Destination) {
-        let mut worker = QueueWorker::new(Arc::clone(&self.context), destination.clone());
+    /// What the worker of a destination knows; none if none runs here, as when nothing waits.
+    pub(crate) fn progress(&self, destination: &Destination) -> Option<Arc<Progress>> {
+        self.running().get(destination).map(|running| running.progress.clone())
+    }
+
+    async fn run(&self, destination: Destination, progress: Arc<Progress>) {
+        let mut worker = QueueWorker::new(Arc::clone(&self.context), destination.clone(), progress);
         while !self.context.stop.is_cancelled() {
-            self.running().insert(destination.clone(), false);
+            if let Some(running) = self.running().get_mut(&destination) {
+                running.has_new = false;
+            }
             worker.run().await;
             let mut running = self.running();
-            if running.get(&destination) != Some(&true) {
+            if running.get(&destination).is_none_or(|running| !running.has_new) {
                 running.remove(&destination);
                 return;
             }
@@ -112,7 +133,7 @@ impl QueueWorkers {
         &self.context
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<Destination, bool>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<Destination, Running>> {
         // No panic can leave it half changed.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }

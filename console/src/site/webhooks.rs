@@ -12,7 +12,7 @@ use axum::{
 };
 use client::{handler::Page as Part, webhooks::WebhookClient};
 use futures::future::join_all;
-use types::{Kind, Kinded, WebhookId};
+use types::{Kind, Kinded, Timestamp, WebhookId};
 
 use self::form::WebhookForm;
 use super::{
@@ -46,6 +46,8 @@ pub(super) struct List {
 /// A webhook, with the state of its messages.
 struct Row {
     webhook: Webhook,
+    /// Since when nothing gets through, and the last answer.
+    failing: Option<LastFailure>,
     failed: Failed,
 }
 
@@ -59,7 +61,7 @@ struct Failed {
     problem: Option<Problem>,
 }
 
-/// The last message that was given up.
+/// When something failed, and why.
 struct LastFailure {
     time: Time,
     reason: String,
@@ -120,7 +122,8 @@ async fn page(request: &InApplication, form: WebhookForm, problem: Option<Proble
     let webhooks = client.list().await?;
     let rows = join_all(webhooks.into_iter().map(async |webhook| {
         let failed = Failed::of(&client, &webhook.id).await;
-        Row { webhook, failed }
+        let failing = webhook.failing.as_ref().map(|failing| LastFailure::new(failing.since, &failing.reason));
+        Row { webhook, failing, failed }
     }));
     let rows = rows.await;
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
@@ -148,10 +151,15 @@ impl Failed {
             let last = u32::try_from(total - 1).unwrap_or(u32::MAX);
             found = client.dead_letters(id, Part { limit: 1, offset: last }).await?;
         }
-        let last = found.dead_letters.into_iter().next();
-        let last =
-            last.map(|letter| LastFailure { time: Time(letter.failed_at.as_nanos()), reason: short(&letter.reason) });
+        let last = found.dead_letters.first();
+        let last = last.map(|letter| LastFailure::new(letter.failed_at, &letter.reason));
         Ok(Self { total, has_delivered: found.has_delivered, last, problem: None })
+    }
+}
+
+impl LastFailure {
+    fn new(time: Timestamp, reason: &str) -> Self {
+        Self { time: Time(time.as_nanos()), reason: short(reason) }
     }
 }
 
@@ -160,9 +168,11 @@ impl Row {
     fn health(&self) -> (&'static str, &'static str) {
         match &self.failed {
             _ if self.webhook.stopped.is_some() => ("stopped", " bad"),
+            _ if self.failing.is_some() => ("deliveries fail", " bad"),
             Failed { problem: Some(_), .. } => ("unknown", ""),
             Failed { total: 1.., .. } => ("did not take some", " bad"),
             Failed { has_delivered: true, .. } => ("delivers", " good"),
+            _ if self.webhook.waiting > 0 => ("messages wait", ""),
             _ => ("nothing delivered yet", ""),
         }
     }

@@ -13,7 +13,7 @@ use crate::{
     destinations::Destinations,
     message::DeadLetter,
     queue::{Queues, index::Index},
-    queue_workers::QueueWorkers,
+    queue_workers::{Failing, QueueWorkers},
     sender::webhook::{Standing, StoredWebhooks, Webhook, WebhookChange},
 };
 
@@ -66,6 +66,11 @@ impl Webhooks {
     /// Returns the number of messages that wait for a webhook.
     pub async fn waiting(&self, app_id: &AppId, id: &WebhookId) -> Result<usize, Error> {
         self.queues.len(&destination(app_id, id)).await
+    }
+
+    /// Returns since when nothing gets through to a webhook; none if messages do, or another process delivers them.
+    pub fn failing(&self, app_id: &AppId, id: &WebhookId) -> Option<Failing> {
+        self.workers.progress(&destination(app_id, id))?.failing()
     }
 
     /// Creates or replaces a webhook, and returns it with its revision. What waits for it stays. When this returns, all

@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Random};
 
+use super::progress::Progress;
 use crate::{
     Error,
     destination::{Destination, Part, WEBHOOK},
@@ -40,6 +41,8 @@ const LEASE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Interval at which the queue of a receiver that is not ready is counted.
 const COUNT_INTERVAL: Duration = Duration::from_secs(10);
+/// The reason why nothing gets through to a receiver that is not ready.
+const NOT_CONNECTED: &str = "it is not connected";
 
 /// Services and limits that all workers share.
 pub(crate) struct WorkerContext {
@@ -65,6 +68,7 @@ pub(crate) struct QueueWorker {
     attempts: HashMap<Key, u32>,
     /// Number of consecutive rounds that got nothing through.
     failures: u32,
+    progress: Arc<Progress>,
 }
 
 /// Reasons for a worker to give up its lease.
@@ -86,6 +90,8 @@ enum Attempt {
 struct Round {
     settled: Settled,
     has_failed: bool,
+    /// The last failure, if there was one.
+    reason: String,
     /// Pause that the receiver asks for.
     wait: Option<Duration>,
 }
@@ -98,8 +104,8 @@ impl WorkerContext {
 }
 
 impl QueueWorker {
-    pub(crate) fn new(context: Arc<WorkerContext>, destination: Destination) -> Self {
-        Self { context, destination, attempts: HashMap::new(), failures: 0 }
+    pub(crate) fn new(context: Arc<WorkerContext>, destination: Destination, progress: Arc<Progress>) -> Self {
+        Self { context, destination, attempts: HashMap::new(), failures: 0, progress }
     }
 
     /// Delivers until the queue is empty, or the outputs are stopped.
@@ -107,7 +113,10 @@ impl QueueWorker {
         while !self.context.stop.is_cancelled() {
             match self.try_run().await {
                 Ok(End::Empty) => return,
-                Ok(End::Lost) => self.pause(LEASE_PAUSE).await,
+                Ok(End::Lost) => {
+                    self.progress.forget();
+                    self.pause(LEASE_PAUSE).await;
+                }
                 Err(error) => {
                     tracing::warn!(destination = %self.destination, error = %ErrorChain(&error), "cannot deliver messages: trying again");
                     self.pause(PAUSE).await;
@@ -152,6 +161,7 @@ impl QueueWorker {
                 continue;
             }
             let round = self.send_round(sender.as_ref(), queued, lease, (owner, turn)).await?;
+            self.note(&round);
             if !self.settle(&round.settled, lease).await? {
                 return Ok(End::Lost);
             }
@@ -166,9 +176,21 @@ impl QueueWorker {
         if poll!(&mut ready).is_ready() {
             return Ok(true);
         }
+        if self.destination.kind != WEBHOOK {
+            self.progress.failed(self.context.clock.now(), NOT_CONNECTED);
+        }
         length.set(self.context.queues.len(&self.destination).await?);
         let ready = self.context.stop.run_until_cancelled(timeout(COUNT_INTERVAL, ready)).await;
         Ok(matches!(ready, Some(Ok(()))))
+    }
+
+    /// Keeps in memory what became of a round, for those who ask.
+    fn note(&self, round: &Round) {
+        self.progress.note_attempts(&self.attempts);
+        match round.has_failed && round.settled.delivered.is_empty() {
+            true => self.progress.failed(self.context.clock.now(), &round.reason),
+            false => self.progress.succeeded(),
+        }
     }
 
     /// Drops messages that are too old; returns whether there were any. The destination is told, as about others that
@@ -257,6 +279,7 @@ impl QueueWorker {
         metrics::count(&self.destination, Fate::Retried, 1);
         tracing::debug!(destination = %self.destination, %error, "cannot deliver a message: trying again");
         round.has_failed = true;
+        round.reason = error.to_string();
         if let SendError::Failed { wait: Some(wait), .. } = error {
             round.wait = round.wait.max(Some(wait.min(ASKED_PAUSE_MAX)));
         }

@@ -105,6 +105,28 @@ async fn what_a_webhook_did_not_take_is_shown_and_sent_again() {
 
 // Conformance: console: webhooks created, tested, resent, deleted
 #[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_only_fails_says_since_when_and_why() {
+    let (network, alice, visitor, mut receiver) = start().await;
+    let url = receiver.url();
+    visitor.post(PATH, &[("id", "my-hook"), ("url", &url), ("events", "up")]).await;
+    assert!(visitor.get(PATH).await.html.contains("nothing delivered yet"));
+    receiver.answer([Answer::Status(500); 100]);
+    alice.simulate("dev-1", &[8, 52], 1).await.unwrap();
+    receiver.next().await;
+    let page = visitor.until(PATH, "deliveries fail").await;
+    assert!(page.html.contains("Since <time") && page.html.contains("500 Internal Server Error"), "{}", page.html);
+    assert!(!page.html.contains("nothing delivered yet"), "{}", page.html);
+    let page = visitor.get(&format!("{PATH}/my-hook")).await;
+    assert!(page.html.contains("Nothing has got through since"), "{}", page.html);
+    assert!(page.html.contains("500 Internal Server Error"), "{}", page.html);
+    receiver.take_all();
+    let page = visitor.until(PATH, ">delivers</span>").await;
+    assert!(!page.html.contains("deliveries fail"), "{}", page.html);
+    network.stack.stop().await;
+}
+
+// Conformance: console: webhooks created, tested, resent, deleted
+#[tokio::test(flavor = "multi_thread")]
 async fn a_message_says_which_webhooks_did_not_take_it() {
     let (network, alice, visitor, mut receiver) = start().await;
     let url = receiver.url();

@@ -30,6 +30,7 @@ pub(in crate::site) struct Show {
     webhook: Webhook,
     /// The reason why the receiver did not take a sample message, if it did not.
     refused: Option<String>,
+    failing: Option<FailingView>,
     letters: Vec<Letter>,
     /// Number of messages that it did not take, on all pages.
     total: usize,
@@ -44,6 +45,13 @@ pub(in crate::site) struct Delete {
     app_id: String,
     tab: &'static str,
     webhook: Webhook,
+}
+
+/// Attempts of which none got through.
+struct FailingView {
+    since: Time,
+    last: Time,
+    reason: String,
 }
 
 /// A message that it did not take, in a table.
@@ -116,8 +124,23 @@ async fn page(request: &InApplication, refused: Option<String>) -> Result<Page<S
     let (found, problem) = partly(client.dead_letters(&id, part).await.map_err(Error::from))?;
     let (total, has_delivered) = found.as_ref().map(|found| (found.total, found.has_delivered)).unwrap_or_default();
     let letters = found.into_iter().flat_map(|found| found.dead_letters).map(Letter::new).collect();
-    let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
-    Ok(Page::new(Show { frame, app_id, tab: "webhooks", webhook, refused, letters, total, has_delivered, problem }))
+    let failing = webhook.failing.as_ref().map(|failing| FailingView {
+        since: Time(failing.since.as_nanos()),
+        last: Time(failing.last.as_nanos()),
+        reason: short(&failing.reason),
+    });
+    Ok(Page::new(Show {
+        frame: request.frame.clone(),
+        app_id: request.app_id().to_string(),
+        tab: "webhooks",
+        webhook,
+        refused,
+        failing,
+        letters,
+        total,
+        has_delivered,
+        problem,
+    }))
 }
 
 /// As much of a body as is shown.

@@ -44,7 +44,8 @@ pub use self::{
         VersionResults,
     },
     webhook::{
-        DeadLetter, DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookAnswer, WebhookChange, WebhookList,
+        DeadLetter, DeadLetterList, Failing, NewWebhook, Resend, Resent, Webhook, WebhookAnswer, WebhookChange,
+        WebhookList,
     },
 };
 

@@ -1,7 +1,7 @@
 //! The webhooks of an application. They belong to its settings, and its messages leave through them: setting one, and
 //! reading what it did not take, needs the right to read messages, too.
 
-use outputs::{DeadLetters, Standing, Webhook, WebhookChange};
+use outputs::{DeadLetters, Failing, Standing, Webhook, WebhookChange};
 use server::auth::{Caller, Purpose};
 use types::{AppId, ApplicationRight, Claims, Grant, WebhookId};
 
@@ -12,11 +12,13 @@ use crate::Error;
 const PAGE_MAX: usize = 100;
 
 /// State of a webhook.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct WebhookState {
     pub(crate) standing: Standing,
     /// Number of messages that wait for it.
     pub(crate) waiting: usize,
+    /// Since when nothing gets through, if that is so.
+    pub(crate) failing: Option<Failing>,
 }
 
 impl Operations {
@@ -48,7 +50,8 @@ impl Operations {
 
     async fn webhook_state(&self, app_id: &AppId, id: &WebhookId, webhook: &Webhook) -> Result<WebhookState, Error> {
         let standing = self.webhooks.standing(app_id, webhook).await;
-        Ok(WebhookState { standing, waiting: self.webhooks.waiting(app_id, id).await? })
+        let failing = self.webhooks.failing(app_id, id);
+        Ok(WebhookState { standing, waiting: self.webhooks.waiting(app_id, id).await?, failing })
     }
 
     /// Sends a sample message to a webhook. What is inside is why the receiver did not take it.
@@ -106,7 +109,7 @@ impl Operations {
     /// It is set, also if what waits for it cannot be counted now.
     async fn state_when_set(&self, app_id: &AppId, id: &WebhookId) -> WebhookState {
         let waiting = self.webhooks.waiting(app_id, id).await.unwrap_or_default();
-        WebhookState { standing: Standing::Holds, waiting }
+        WebhookState { standing: Standing::Holds, waiting, failing: self.webhooks.failing(app_id, id) }
     }
 
     pub(crate) async fn delete_webhook(&self, caller: Caller, app_id: &AppId, id: &WebhookId) -> Result<(), Error> {

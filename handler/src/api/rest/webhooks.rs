@@ -214,7 +214,8 @@ async fn resend(
     Ok(Json(body::Resent { resent }))
 }
 
-fn shown(id: WebhookId, webhook: outputs::Webhook, WebhookState { standing, waiting }: WebhookState) -> body::Webhook {
+fn shown(id: WebhookId, webhook: outputs::Webhook, state: WebhookState) -> body::Webhook {
+    let WebhookState { standing, waiting, failing } = state;
     let stopped = match standing {
         Standing::Holds => None,
         Standing::Withdrawn => Some(WITHDRAWN),
@@ -229,6 +230,7 @@ fn shown(id: WebhookId, webhook: outputs::Webhook, WebhookState { standing, wait
         is_signed: webhook.secret.is_some(),
         stopped: stopped.map(str::to_owned),
         waiting,
+        failing: failing.map(|outputs::Failing { since, last, reason }| body::Failing { since, last, reason }),
     }
 }
 

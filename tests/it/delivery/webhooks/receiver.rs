@@ -111,6 +111,11 @@ impl Receiver {
         self.shared.answers.lock().unwrap().extend(answers);
     }
 
+    /// Takes all requests from now on.
+    pub(crate) fn take_all(&self) {
+        self.shared.answers.lock().unwrap().clear();
+    }
+
     /// The next request.
     pub(crate) async fn next(&mut self) -> Received {
         timeout(MESSAGE_TIMEOUT * 2, self.received.recv()).await.expect("no request came").unwrap()

@@ -84,6 +84,20 @@ pub struct Webhook {
     /// Number of messages that wait for it; omitted if none does.
     #[serde(default, skip_serializing_if = "is_default")]
     pub waiting: usize,
+    /// Attempts of which none got through; omitted while messages do, or if another handler makes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing: Option<Failing>,
+}
+
+/// Attempts to deliver of which none got through.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failing {
+    /// When the first of them failed.
+    pub since: Timestamp,
+    /// When the last of them failed.
+    pub last: Timestamp,
+    /// The answer to the last one, or the error.
+    pub reason: String,
 }
 
 /// The receiver's answer to a sample message.
