@@ -9,7 +9,8 @@ use api::{
     rest::account::{Application, UserDetails},
 };
 use client::{
-    account::UserPage, handler::HandlerClient, history::ChartClient, silence::SilenceClient, webhooks::WebhookClient,
+    account::UserPage, deliveries::DeliveryClient, handler::HandlerClient, history::ChartClient,
+    silence::SilenceClient, webhooks::WebhookClient,
 };
 use tokio::time::timeout;
 use types::{AppId, ApplicationRight, Credential, Kind, Kinded, Scope, ServiceName, UserId, Username};
@@ -97,6 +98,12 @@ impl Console {
         let Some(announcement) = self.announcement(access).await? else { return Ok(None) };
         let client = WebhookClient::connect(&announcement, access.app_id.clone(), access.credential.clone());
         Ok(Some(client?))
+    }
+
+    /// What became of an application's messages at the outputs; none if no handler serves it.
+    pub(crate) async fn deliveries(&self, access: &Access) -> Result<Option<DeliveryClient>> {
+        let Some(announcement) = self.announcement(access).await? else { return Ok(None) };
+        Ok(Some(DeliveryClient::connect(&announcement, access.app_id.clone(), access.credential.clone())?))
     }
 
     /// The time after which devices of an application count as silent; none if no handler serves it.

@@ -1,6 +1,7 @@
 //! Outputs, and the messages and events that the handler publishes through them.
 
 mod again;
+mod deliveries;
 pub mod mqtt;
 pub mod queued;
 mod recorded;
@@ -10,12 +11,14 @@ mod settings;
 
 use std::sync::Arc;
 
+use api::rest::handler::Delivery;
 use futures::future::{BoxFuture, ready};
 use serde::Serialize;
 use types::{Activation, AppId, DevId, DeviceEvent, DownlinkEvent, DownlinkSentEvent, ErrorEvent, SilentEvent, Uplink};
 
 pub use self::{
     again::{Receipt, Receivers, Refused, Room},
+    deliveries::{PublishedMessage, unkept},
     recorded::RecordedOutput,
     repeated::RepeatedEvent,
     settings::OutputSettings,
@@ -138,6 +141,12 @@ pub trait Output: Send + Sync {
     fn publish_again<'a>(&'a self, messages: &'a [Message], _to: &'a Receivers) -> Receipts<'a> {
         Box::pin(ready(Ok(vec![Receipt::default(); messages.len()])))
     }
+
+    /// Says what became of a message at each receiver that gets such messages, as far as that is known. By default
+    /// there are no receivers.
+    fn deliveries<'a>(&'a self, _message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
+        Box::pin(ready(Ok(Vec::new())))
+    }
 }
 
 /// Publishes each message through all of several outputs.
@@ -165,6 +174,16 @@ impl Output for AllOutputs {
             for output in &self.0 {
                 let receipts = output.publish_again(messages, to).await?;
                 all.iter_mut().zip(receipts).for_each(|(all, receipt)| all.add(receipt));
+            }
+            Ok(all)
+        })
+    }
+
+    fn deliveries<'a>(&'a self, message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
+        Box::pin(async move {
+            let mut all = Vec::new();
+            for output in &self.0 {
+                all.extend(output.deliveries(message).await?);
             }
             Ok(all)
         })

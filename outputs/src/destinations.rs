@@ -151,8 +151,13 @@ impl OfApplication {
 
     /// Those that get such messages.
     pub(crate) fn wanting(&self, message: &OutputMessage) -> Vec<&Destination> {
-        let webhooks = self.loaded.webhooks.iter().map(|(_, webhook)| webhook.wants(&message.event));
-        let operator = self.operator.of(&self.app_id).map(|output| output.wants(message));
+        self.wanting_event(&message.event)
+    }
+
+    /// Those that get messages about such an event.
+    pub(crate) fn wanting_event(&self, event: &str) -> Vec<&Destination> {
+        let webhooks = self.loaded.webhooks.iter().map(|(_, webhook)| webhook.wants(event));
+        let operator = self.operator.of(&self.app_id).map(|output| output.wants(event));
         let wanting = self.destinations.iter().zip(webhooks.chain(operator)).filter(|(_, wants)| *wants);
         wanting.map(|(destination, _)| destination).collect()
     }

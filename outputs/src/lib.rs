@@ -17,7 +17,8 @@ pub use self::{
     destinations::{OperatorOutputs, OperatorSettings},
     error::Error,
     message::{DeadLetter, MESSAGE_BYTES_MAX, OutputMessage},
-    outputs::{DeadLetters, Environment, Outputs, Stored, WEBHOOKS_MAX, Webhooks},
+    outputs::{DeadLetters, DeliveryReport, DeliveryState, Environment, Outputs, Stored, WEBHOOKS_MAX, Webhooks},
+    queue::search::Sought,
     queue_workers::Failing,
     sender::{
         amqp::AmqpSettings,

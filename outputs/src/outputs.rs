@@ -1,5 +1,6 @@
 //! The outputs of a process: what keeps messages, and what delivers them.
 
+mod deliveries;
 mod sweeper;
 mod webhooks;
 
@@ -23,6 +24,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use types::{AppId, Clock, Random};
 
+pub use self::deliveries::{DeliveryReport, DeliveryState};
 use self::sweeper::Sweeper;
 pub use self::webhooks::{DeadLetters, WEBHOOKS_MAX, Webhooks};
 use crate::{
@@ -72,6 +74,7 @@ pub struct Environment {
 pub struct Outputs {
     destinations: Arc<Destinations>,
     appender: Arc<Appender>,
+    queues: Arc<Queues>,
     workers: Arc<QueueWorkers>,
     webhooks: Arc<Webhooks>,
     _tasks: Vec<AbortOnDropHandle<()>>,
@@ -145,13 +148,19 @@ impl Outputs {
             appender: appender.clone(),
         };
         let workers_of_webhooks = workers.clone();
-        let webhooks =
-            Webhooks { stored, queues, index, destinations: destinations.clone(), workers: workers_of_webhooks };
+        let queues_of_webhooks = queues.clone();
+        let webhooks = Webhooks {
+            stored,
+            queues: queues_of_webhooks,
+            index,
+            destinations: destinations.clone(),
+            workers: workers_of_webhooks,
+        };
         let tasks = vec![
             AbortOnDropHandle::new(tokio::spawn(refresh_index(appender.clone()))),
             AbortOnDropHandle::new(tokio::spawn(sweeper.run())),
         ];
-        Ok(Self { destinations, appender, workers, webhooks: Arc::new(webhooks), _tasks: tasks })
+        Ok(Self { destinations, appender, queues, workers, webhooks: Arc::new(webhooks), _tasks: tasks })
     }
 
     /// Returns true if an application is known to have no destination. Then messages need not be made.

@@ -8,6 +8,7 @@ mod dropped;
 mod ids;
 pub(crate) mod index;
 mod room;
+pub(crate) mod search;
 mod settling;
 mod sizes;
 mod stored;

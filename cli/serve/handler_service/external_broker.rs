@@ -3,6 +3,7 @@
 use std::{future::ready, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use api::rest::handler::Delivery;
 use bridge::broker::{
     Attempt, BrokerConnection, BrokerMessage, BrokerPublisher, BrokerReceiver, BrokerSubscription, Offline,
     ReceivedMessage, Unconfirmed,
@@ -11,7 +12,8 @@ use futures::future::BoxFuture;
 use handler::{
     Error,
     output::{
-        Event, Message, Output, PublishReceipt, Receipt, Receipts, Receivers, Refused, Room, mqtt::publications_below,
+        Event, Message, Output, PublishReceipt, PublishedMessage, Receipt, Receipts, Receivers, Refused, Room,
+        mqtt::publications_below, unkept,
     },
 };
 use mqtt::{DownlinkRefusal, DownlinkSink, Offer, Publication, PublishedDownlink};
@@ -134,6 +136,10 @@ impl Output for BrokerOutput {
             }
             Ok(receipts)
         })
+    }
+
+    fn deliveries<'a>(&'a self, _message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
+        Box::pin(ready(Ok(vec![unkept(RECEIVER, self.publisher.is_connected().into())])))
     }
 }
 

@@ -63,7 +63,7 @@ pub(super) struct Frame {
 pub(super) struct Notice(&'static str, &'static str);
 
 /// All messages, with their names in URLs.
-const NOTICES: [Notice; 23] = [
+const NOTICES: [Notice; 24] = [
     Notice("saved", "Saved. New messages are processed with this version."),
     Notice("overtaken", "Saved. Someone else saved a version at the same time: check all versions."),
     Notice("unchanged", "Nothing changed: this version is already live."),
@@ -75,6 +75,7 @@ const NOTICES: [Notice; 23] = [
     Notice("scheduled", "Downlink queued."),
     Notice("cleared", "Queue cleared."),
     Notice("sent", "Sent again to everyone who receives live messages."),
+    Notice("sent-there", "Sent again to this receiver alone."),
     Notice("unwanted", "Not delivered: no subscriber, webhook or other output receives such messages."),
     Notice("created", "The webhook is set. Send a sample message to see what it answers."),
     Notice("webhook-changed", "The webhook was changed. Send a sample message to see what it answers."),

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod data;
+pub mod deliveries;
 pub mod discovery;
 mod error;
 pub mod handler;

@@ -4,6 +4,7 @@ mod fields;
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use api::rest::handler::Delivery;
 use bytes::Bytes;
 use futures::future::{BoxFuture, ready};
 use mqtt::{PACKET_BYTES_MAX, Publication, Published, Router, Spare};
@@ -11,7 +12,10 @@ use serde_json::value::RawValue;
 
 use crate::{
     Error,
-    output::{Event, Message, Output, OutputSettings, PublishReceipt, Receipt, Receipts, Receivers, Refused, Room},
+    output::{
+        Event, Message, Output, OutputSettings, PublishReceipt, PublishedMessage, Receipt, Receipts, Receivers,
+        Refused, Room, unkept,
+    },
     status::metrics,
 };
 
@@ -80,6 +84,13 @@ impl Output for MqttOutput {
             }
             Ok(receipts)
         })
+    }
+
+    fn deliveries<'a>(&'a self, message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
+        let publications = message.again.as_ref().map(|again| self.publications_again(again, "")).unwrap_or_default();
+        let topics = publications.iter().map(|publication| publication.topic.as_str());
+        let Spare { sessions, full, .. } = self.router.spare(&message.app_id, topics, 1);
+        Box::pin(ready(Ok(vec![unkept("mqtt", sessions + full.len())])))
     }
 }
 

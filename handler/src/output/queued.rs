@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use api::rest::handler::{Delivery, DeliveryState, Failing};
 use futures::future::BoxFuture;
-use outputs::{Given, MESSAGE_BYTES_MAX, Outputs, Spare};
+use outputs::{DeliveryReport, Given, MESSAGE_BYTES_MAX, Outputs, Sought, Spare};
 use serde_json::value::RawValue;
 use types::{AppId, Clock};
 
 use crate::{
     Error,
-    output::{Message, Output, PublishReceipt, Receipt, Receipts, Receivers, Refused, Room},
+    output::{Message, Output, PublishReceipt, PublishedMessage, Receipt, Receipts, Receivers, Refused, Room},
     status::metrics,
 };
 
@@ -64,6 +65,33 @@ impl Output for QueuedOutput {
             let given = self.outputs.publish_behind(app_id, &queued, to).await?;
             Ok(given.into_iter().map(receipt).collect())
         })
+    }
+
+    fn deliveries<'a>(&'a self, message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
+        Box::pin(async move {
+            let is_body = |body: &str| message.is_body(body);
+            let event = message.event.as_str();
+            let sought = Sought { dev_id: &message.dev_id, event, before: message.before, is_body: &is_body };
+            let reports = self.outputs.deliveries(&message.app_id, &sought).await?;
+            Ok(reports.into_iter().map(delivery).collect())
+        })
+    }
+}
+
+fn delivery(DeliveryReport { kind, name, state }: DeliveryReport) -> Delivery {
+    let here = Delivery { kind, name, ..Delivery::default() };
+    match state {
+        outputs::DeliveryState::Waiting { attempts, failing } => {
+            let failing = failing.map(|outputs::Failing { since, last, reason }| Failing { since, last, reason });
+            Delivery { state: DeliveryState::Waiting, attempts, failing, ..here }
+        }
+        outputs::DeliveryState::GivenUp { id, attempts, at, reason } => {
+            let failed_at = Some(at);
+            Delivery { state: DeliveryState::GivenUp, attempts, failed_at, reason, dead_letter: id, ..here }
+        }
+        outputs::DeliveryState::Settled { is_certain } => {
+            Delivery { state: DeliveryState::Settled, is_uncertain: !is_certain, ..here }
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use api::rest::handler::Delivery;
 use futures::future::BoxFuture;
 use history::{History, Kind, Loss, NewRecord, RecordId};
 use types::Clock;
 
-use super::{Message, Output, PublishReceipt, Receipts, Receivers, Room};
+use super::{Message, Output, PublishReceipt, PublishedMessage, Receipts, Receivers, Room};
 use crate::Error;
 
 /// An output whose messages are recorded, too.
@@ -37,6 +38,10 @@ impl Output for RecordedOutput {
     /// They are recorded already.
     fn publish_again<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> Receipts<'a> {
         self.output.publish_again(messages, to)
+    }
+
+    fn deliveries<'a>(&'a self, message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
+        self.output.deliveries(message)
     }
 }
 

@@ -7,7 +7,7 @@ use types::{AppId, Random};
 use crate::{
     Error, Settings,
     destination::Destination,
-    message::{DROPPED, EVENTS, OutputMessage},
+    message::{DROPPED, EVENTS},
     sender::{
         Sender,
         amqp::{AmqpSender, AmqpSettings},
@@ -128,7 +128,7 @@ impl OperatorOutput {
         self.applications.is_empty() || self.applications.contains(app_id)
     }
 
-    pub(crate) fn wants(&self, message: &OutputMessage) -> bool {
-        self.events.is_empty() || message.event == DROPPED || self.events.contains(&message.event)
+    pub(crate) fn wants(&self, event: &str) -> bool {
+        self.events.is_empty() || event == DROPPED || self.events.contains(event)
     }
 }

@@ -29,6 +29,18 @@ impl Queues {
         Ok((letters, page.total))
     }
 
+    /// A dead letter that was found; none if it was removed meanwhile.
+    pub(crate) async fn dead_letter(
+        &self,
+        destination: &Destination,
+        found: &Queued,
+    ) -> Result<Option<DeadLetter>, Error> {
+        match self.store.get_one(&found.key).await? {
+            Some(entry) => self.letter(destination, &entry).await,
+            None => Ok(None),
+        }
+    }
+
     /// A dead letter with its body; none if it was removed meanwhile.
     async fn letter(&self, destination: &Destination, entry: &Entry) -> Result<Option<DeadLetter>, Error> {
         let (queued, letter) = Queued::letter(entry)?;

@@ -37,6 +37,11 @@ pub(super) fn time(id: &str) -> Timestamp {
     Timestamp::from_millis(i64::try_from(number(id) >> 20).unwrap_or_default())
 }
 
+/// Comes before all ids at this time or later.
+pub(super) fn begin(time: Timestamp) -> String {
+    format!("{:016x}", time.as_unix_ms() << 20)
+}
+
 fn number(id: &str) -> u64 {
     let number = id.split('-').next().and_then(|number| u64::from_str_radix(number, 16).ok());
     number.unwrap_or_default()

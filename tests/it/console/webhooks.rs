@@ -2,6 +2,10 @@
 
 mod changes;
 
+use client::account::AccountClient;
+use outputs::RedisSettings;
+use types::ApplicationRight;
+
 use super::{newest, visitor::Visitor};
 use crate::{
     delivery::webhooks::receiver::{Answer, Receiver},
@@ -141,11 +145,63 @@ async fn a_message_says_which_webhooks_did_not_take_it() {
         messages.push(format!("/console/applications/alice-app/messages/{}", newest(&alice).await));
     }
     let page = visitor.until(&messages[0], "not taken").await;
-    let (_, webhooks) = page.html.split_once("webhooks-heading\">").unwrap();
-    assert!(webhooks.contains("after 1 attempt: 400 Bad Request"), "{webhooks}");
-    assert!(webhooks.contains("/webhooks/my-hook\">") && !webhooks.contains("/webhooks/other\">"), "{webhooks}");
-    let page = visitor.until(&messages[1], "<p>No failure of this message is kept.</p>").await;
+    let (_, deliveries) = page.html.split_once("deliveries-heading\">").unwrap();
+    assert!(deliveries.contains("after 1 attempt: 400 Bad Request"), "{deliveries}");
+    assert!(deliveries.contains("/webhooks/my-hook\">"), "{deliveries}");
+    assert!(!deliveries.contains("/webhooks/other\">"), "{deliveries}");
+    let letter = page.value("message");
+    let page = visitor.until(&messages[1], "No failure of this message is kept: it was delivered, or").await;
     assert!(!page.html.contains("not taken"), "{}", page.html);
+
+    visitor.post(&format!("{PATH}/my-hook/dead-letters/resend"), &[("message", &letter)]).await;
+    assert_eq!(receiver.next().await.json()["payload_raw"], "CDQ=");
+    let page = visitor.post(&format!("{}/replay", messages[1]), &[("to", "webhook:my-hook")]).await;
+    assert!(page.html.contains("Sent again to this receiver alone"), "{}", page.html);
+    let again = receiver.next().await.json();
+    assert_eq!((&again["payload_raw"], &again["is_retry"]), (&"CDU=".into(), &true.into()));
+    let page = visitor.post(&format!("{}/replay", messages[1]), &[("to", "others")]).await;
+    assert_eq!(page.status, 404, "{}", page.html);
+    network.stack.stop().await;
+}
+
+// Conformance: console: what became of a message at each output
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_says_what_became_of_it_at_outputs_of_the_operator_and_over_mqtt() {
+    let away = RedisSettings { name: "backup".into(), url: "redis://127.0.0.1:1".into(), ..RedisSettings::default() };
+    let network = Network::with(|settings| settings.output.redis = vec![away]).await;
+    let (alice, visitor) = super::visitor(&network).await;
+    let _listener = alice.listen(&network).await;
+    alice.simulate("dev-1", &[8, 52], 1).await.unwrap();
+    let message = format!("/console/applications/alice-app/messages/{}", newest(&alice).await);
+    let page = visitor.until(&message, "Nothing has got through since then. The log of the server says why.").await;
+    let (_, deliveries) = page.html.split_once("deliveries-heading\">").unwrap();
+    assert!(deliveries.contains("Redis backup") && deliveries.contains("bad\">waits</span>"), "{deliveries}");
+    assert!(
+        deliveries.contains("MQTT subscribers") && deliveries.contains("One gets such messages now"),
+        "{deliveries}"
+    );
+    assert!(!page.html.contains("is not connected"), "{}", page.html);
+    network.stack.stop().await;
+}
+
+// Conformance: console: what became of a message at each output
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_may_not_see_webhooks_does_not_see_what_became_of_a_message_there() {
+    let (network, alice, visitor, mut receiver) = start().await;
+    let url = receiver.url();
+    visitor.post(PATH, &[("id", "my-hook"), ("url", &url), ("events", "up")]).await;
+    receiver.answer([Answer::Status(400)]);
+    alice.simulate("dev-1", &[8, 52], 1).await.unwrap();
+    receiver.next().await;
+    let message = format!("/console/applications/alice-app/messages/{}", newest(&alice).await);
+    visitor.until(&message, "not taken").await;
+    network.owner("bobby").await;
+    let server = &network.stack.settings().client.auth_server;
+    let (account, bobby) = (AccountClient::new(server).unwrap(), "bobby".parse().unwrap());
+    account.set_collaborator(&alice.token, &alice.app_id, &bobby, &[ApplicationRight::MessagesUpRead]).await.unwrap();
+    let page = Visitor::logged_in(server, "bobby").await.get(&message).await;
+    assert!(page.status == 200 && page.html.contains("MQTT subscribers"), "{}: {}", page.status, page.html);
+    assert!(!page.html.contains("my-hook") && !page.html.contains("400 Bad Request"), "{}", page.html);
     network.stack.stop().await;
 }
 

@@ -161,6 +161,7 @@ const CASES: &[Case] = &[
     ),
     ("GET", "/history/chart?dev_id=dev-1&colour=red", "", (400, 3, "unknown field `colour`")),
     ("GET", "/history/first", "", (400, 3, "28 hexadecimal digits")),
+    ("GET", "/history/first/deliveries", "", (400, 3, "28 hexadecimal digits")),
     ("GET", "/history/0000000000000000000000000001", "", (404, 5, "Record 0000000000000000000000000001 not found")),
     ("GET", "/versions/no-number", "", (400, 3, "a number from 1 up")),
     ("GET", "/versions/7", "", (404, 5, "it has no versions")),

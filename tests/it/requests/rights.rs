@@ -36,6 +36,7 @@ const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("GET", "/history", &[MessagesUpRead], 200),
     ("GET", "/history/chart?dev_id=dev-1", &[MessagesUpRead], 200),
     ("GET", "/history/0000000000000000000000000001", &[MessagesUpRead], 404),
+    ("GET", "/history/0000000000000000000000000001/deliveries", &[MessagesUpRead], 404),
     ("GET", "/versions", &[Settings], 200),
     ("POST", "/versions", &[Settings], 200),
     ("GET", "/versions/1", &[Settings], 200),

@@ -1,25 +1,42 @@
-//! Sends one message again, to all who get live messages.
+//! Sends one message again, to all who get live messages or to one receiver.
 
-use api::rest::handler::{SendAgain, SendReport};
+use api::rest::handler::{SendAgain, SendReport, SendTo};
 use axum::response::Redirect;
 use client::history::SendReports;
 
 use crate::{
     Error, Result,
-    site::{failure::Failure, viewer::InApplication},
+    site::{
+        failure::Failure,
+        viewer::{InApplication, Sent},
+    },
 };
 
-pub(in crate::site) async fn send(request: InApplication) -> Result<Redirect, Failure> {
-    let id = request.parameter("id").to_owned();
-    let done = outcome(report(&request, id.clone()).await?)?;
+pub(in crate::site) async fn send(request: InApplication, sent: Sent) -> Result<Redirect, Failure> {
+    let (id, to) = (request.parameter("id").to_owned(), receiver(sent.value("to"))?);
+    let is_for_all = to.is_none();
+    let done = match outcome(report(&request, &SendAgain { id: id.clone(), to, ..SendAgain::default() }).await?)? {
+        "sent" if !is_for_all => "sent-there",
+        done => done,
+    };
     Ok(Redirect::to(&format!("{}/messages/{id}?done={done}", request.path())))
 }
 
+/// The receiver with this name; none for all.
+fn receiver(name: &str) -> Result<Option<SendTo>> {
+    match name.split_once(':').unwrap_or((name, "")) {
+        ("", "") => Ok(None),
+        ("mqtt", "") => Ok(Some(SendTo::Mqtt)),
+        ("webhook", id) => Ok(Some(SendTo::Webhook(id.to_owned()))),
+        ("output", name) => Ok(Some(SendTo::Output(name.to_owned()))),
+        _ => Err(Error::NotFound("receiver")),
+    }
+}
+
 /// Sends the message, and returns the handler's report.
-async fn report(request: &InApplication, id: String) -> Result<SendReport> {
+async fn report(request: &InApplication, body: &SendAgain) -> Result<SendReport> {
     let announcement = request.console.announcement(&request.access).await?.ok_or(Error::NotServed)?;
-    let body = SendAgain { id, ..SendAgain::default() };
-    let reports = SendReports::start(&announcement, request.app_id(), &request.access.credential, &body).await;
+    let reports = SendReports::start(&announcement, request.app_id(), &request.access.credential, body).await;
     let mut reports = reports?;
     let lost = || Error::NotSent("the handler did not respond, so it may or may not have been sent".to_owned());
     reports.next().await?.ok_or_else(lost)
@@ -49,6 +66,15 @@ mod tests {
     use api::rest::handler::RefusedMessages;
 
     use super::*;
+
+    #[test]
+    fn a_receiver_is_named_or_all_are_meant() {
+        assert_eq!(receiver("").unwrap(), None);
+        assert_eq!(receiver("mqtt").unwrap(), Some(SendTo::Mqtt));
+        assert_eq!(receiver("webhook:my-hook").unwrap(), Some(SendTo::Webhook("my-hook".to_owned())));
+        assert_eq!(receiver("output:backup").unwrap(), Some(SendTo::Output("backup".to_owned())));
+        assert!(receiver("others").is_err() && receiver("mqtt:x").is_err());
+    }
 
     #[test]
     fn whatever_became_of_a_message_is_said() {

@@ -6,6 +6,7 @@
 mod candidate;
 mod chart;
 mod decode_again;
+mod delivery;
 mod device_move;
 mod downlink;
 mod dry_run;
@@ -30,6 +31,7 @@ pub use self::{
     candidate::{Candidate, NewCandidate, Trial},
     chart::{Chart, ChartPoint, ChartSeries},
     decode_again::{ChangedField, DecodeAgain, DecodeReport, FieldExample, LowerLimit, NewFailure, Verdicts},
+    delivery::{Delivery, DeliveryList, DeliveryState},
     device_move::{DeviceMove, MovedDevice},
     downlink::{Downlink, DownlinkList},
     dry_run::{

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ::history::{ChartQuery, ExportPart, Format, Kind, Page, Query, Record, RecordId};
-use api::rest::handler::{Chart, DecodeReport, SendReport};
+use ::history::{ChartQuery, ExportPart, Format, Kind, Outcome, Page, Query, Record, RecordId};
+use api::rest::handler::{Chart, DecodeReport, Delivery, SendReport};
 use futures::Stream;
 use runtime::LimitsByName;
 use server::{
@@ -19,18 +19,21 @@ use crate::{
         decode_again::{SentDecodeAgain, SentFunctions},
         send_again::SentSendAgain,
     },
-    output::Receivers,
+    output::{PublishedMessage, Receivers},
     payload::Payload,
     registry::application::Conversion,
     uplink::{
         recorded::{
             chart::chart,
             decode_again::{DECODE_BYTES_MAX, DecodeAgain, Functions, Parts, decode_again},
-            send_again::{self, SendAgain, send_again},
+            send_again::{self, SendAgain, message_again, send_again},
         },
         stored::{file_names, payload},
     },
 };
+
+/// The kind of outputs that belong to applications. Others are the operator's.
+const WEBHOOK: &str = "webhook";
 
 impl Operations {
     /// Lists records, the newest first.
@@ -77,6 +80,36 @@ impl Operations {
             None => None,
         };
         Ok((record, limits.unwrap_or_default()))
+    }
+
+    /// Says what became of a stored message at each receiver. Webhooks are left out for callers who may not see them, and
+    /// corrections, which may not have been published, have none.
+    pub(crate) async fn list_deliveries(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        id: RecordId,
+    ) -> Result<Vec<Delivery>, Error> {
+        let usage = caller.usage.clone();
+        let claims = self.access.allow(caller, app_id, &[ApplicationRight::MessagesUpRead], Purpose::Read).await?;
+        self.applications.check_registered(app_id).await?;
+        let record = self.record(app_id, id).await?;
+        if record.corrects.is_some() || record.outcome == Outcome::Invalid {
+            return Ok(Vec::new());
+        }
+        let _turn = usage.turn_for_list().await;
+        let again = message_again(&self.uplinks, record.clone()).await?;
+        let mut deliveries = self.uplinks.output.deliveries(&PublishedMessage::of(&record, again)).await?;
+        deliveries.retain(|delivery| delivery.kind != WEBHOOK || claims.allows(app_id, ApplicationRight::Settings));
+        for delivery in deliveries.iter_mut().filter(|delivery| delivery.kind != WEBHOOK) {
+            // They may have addresses of the operator's network.
+            delivery.reason.clear();
+            if let Some(failing) = &mut delivery.failing {
+                failing.reason.clear();
+            }
+        }
+        usage.add_entries(deliveries.len());
+        Ok(deliveries)
     }
 
     /// Gets the input of the functions for a stored uplink, as it was.

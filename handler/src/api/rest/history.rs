@@ -98,6 +98,15 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
         )
         .fails(&[Kind::NotFound])
     });
+    let deliveries = get_with(list_deliveries, |op| {
+        op.doc(
+            "ListDeliveries",
+            "Say what became of a kept uplink or event at each receiver that gets such messages now: whether it waits, with \
+             the attempts to deliver it, or was given up. What was delivered is not kept. With the right settings, webhooks \
+             are among them",
+        )
+        .fails(&[Kind::NotFound])
+    });
     let export = get_with(export, |op| {
         op.doc(
             "ExportRecords",
@@ -143,6 +152,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
         .api_route("/applications/{app_id}/history/decode", decode)
         .api_route("/applications/{app_id}/history/replay", send)
         .api_route("/applications/{app_id}/history/{id}", record)
+        .api_route("/applications/{app_id}/history/{id}/deliveries", deliveries)
 }
 
 async fn list(
@@ -201,6 +211,15 @@ async fn get(
 ) -> HttpResult<Json<body::Record>> {
     let (app_id, id) = (app_id(&path.app_id)?, record_id(&path.id)?);
     Ok(Json(whole_record_body(operations.get_record(caller?, &app_id, id).await?)))
+}
+
+async fn list_deliveries(
+    State(operations): Shared,
+    Path(path): Path<RecordPath>,
+    Presented(caller): Presented,
+) -> HttpResult<Json<body::DeliveryList>> {
+    let (app_id, id) = (app_id(&path.app_id)?, record_id(&path.id)?);
+    Ok(Json(body::DeliveryList { deliveries: operations.list_deliveries(caller?, &app_id, id).await? }))
 }
 
 async fn decode_again(

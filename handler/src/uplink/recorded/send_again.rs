@@ -7,7 +7,7 @@ use std::{collections::VecDeque, pin::Pin, sync::Arc, time::Duration};
 
 use api::rest::handler::SendReport;
 use futures::{Stream, TryStreamExt, stream};
-use history::{History, Page, Query, Revisions};
+use history::{History, Page, Query, Record, Revisions};
 use tokio::time::sleep;
 
 use self::prepare::{Fate, Prepared, prepare};
@@ -70,6 +70,14 @@ pub(crate) fn send_again(parts: Parts, again: SendAgain) -> impl Stream<Item = R
             }
         }
     })
+}
+
+/// The message of a record as it would be sent again; none if its device is gone, or nobody gets it.
+pub(crate) async fn message_again(uplinks: &Uplinks, record: Record) -> Result<Option<Message>, Error> {
+    match prepare(uplinks, record, None).await?.fate {
+        Fate::Sent(message) => Ok(Some(*message)),
+        Fate::DeviceGone | Fate::NeverPublished | Fate::Unreadable => Ok(None),
+    }
 }
 
 /// So few that there are several reports each second.

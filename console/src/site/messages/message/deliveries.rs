@@ -1,14 +1,10 @@
-//! What became of an uplink at each webhook, as far as that is known: what a webhook has taken is not kept.
+//! What became of a message at each output, as far as that is known: what was delivered is not kept.
 
 use api::{
     history::Record,
-    rest::handler::{DeadLetter, Webhook},
+    rest::handler::{Delivery, DeliveryState, Webhook},
 };
-use base64::{Engine, engine::general_purpose::STANDARD};
-use client::{handler::Page as Part, webhooks::WebhookClient};
-use futures::future::try_join_all;
-use serde_json::Value;
-use types::{Kind, Kinded, Timestamp, WebhookId};
+use types::{Kind, Kinded};
 
 use crate::{
     Result,
@@ -19,31 +15,38 @@ use crate::{
     },
 };
 
-/// Number of the newest messages that a webhook did not take among which the uplink is looked for.
-const LETTERS: u32 = 20;
+/// The kind of receivers that belong to the application.
+const WEBHOOK: &str = "webhook";
 
-/// The webhooks that get such messages, each with what became of this one.
+/// The receivers of such messages, each with what became of this one.
 #[derive(Default)]
 pub(super) struct Deliveries {
-    pub(super) all: Vec<Delivery>,
+    pub(super) all: Vec<Row>,
     /// The reason why nothing is known.
     pub(super) problem: Option<Problem>,
 }
 
-/// The outcome of an uplink at a webhook.
-pub(super) struct Delivery {
-    pub(super) webhook_id: WebhookId,
-    /// The failure in a word or two; empty if none is known.
-    pub(super) failure: &'static str,
-    /// When it was given up, if it was.
-    pub(super) failed_at: Option<Time>,
+/// The message at a receiver.
+pub(super) struct Row {
+    pub(super) label: String,
+    /// The id of the webhook, if it is one.
+    pub(super) webhook: String,
+    /// The state in a word or two; empty if there is nothing to do about it.
+    pub(super) state: &'static str,
+    pub(super) is_bad: bool,
+    /// When it was given up, or else since when nothing gets through.
+    pub(super) time: Option<Time>,
     pub(super) text: String,
+    /// Names it among those that the webhook did not take; otherwise empty.
+    pub(super) dead_letter: String,
+    /// Names the receiver to those who send the message again.
+    pub(super) to: String,
 }
 
 impl Deliveries {
-    /// Looks for an uplink among what webhooks did not take. There are none for viewers who may not see webhooks.
+    /// Asks what became of a message; nothing for what may not have been published.
     pub(super) async fn of(request: &InApplication, record: &Record) -> Self {
-        if record.kind != "up" || !record.corrects.is_empty() {
+        if !record.corrects.is_empty() {
             return Self::default();
         }
         match find(request, record).await {
@@ -57,105 +60,152 @@ impl Deliveries {
     }
 }
 
-async fn find(request: &InApplication, record: &Record) -> Result<Vec<Delivery>> {
-    let Some(client) = request.console.webhooks(&request.access).await? else { return Ok(Vec::new()) };
-    let takes_it = |webhook: &Webhook| webhook.events.is_empty() || webhook.events.contains(&record.kind);
-    let webhooks = client.list().await?.into_iter().filter(takes_it);
-    try_join_all(webhooks.map(|webhook| delivery(&client, webhook, record))).await
+async fn find(request: &InApplication, record: &Record) -> Result<Vec<Row>> {
+    let Some(client) = request.console.deliveries(&request.access).await? else { return Ok(Vec::new()) };
+    let deliveries = client.of(&record.id).await?;
+    let waits = |delivery: &Delivery| delivery.kind == WEBHOOK && delivery.state == DeliveryState::Waiting;
+    let webhooks = match request.console.webhooks(&request.access).await? {
+        Some(client) if deliveries.iter().any(waits) => client.list().await?,
+        _ => Vec::new(),
+    };
+    Ok(deliveries.into_iter().map(|delivery| Row::new(delivery, &webhooks)).collect())
 }
 
-async fn delivery(client: &WebhookClient, webhook: Webhook, record: &Record) -> Result<Delivery> {
-    let mut found = client.dead_letters(&webhook.id, Part { limit: LETTERS, offset: 0 }).await?;
-    // The newest are at the end.
-    if let Some(offset) = u32::try_from(found.total).unwrap_or(u32::MAX).checked_sub(LETTERS).filter(|rest| *rest > 0) {
-        found = client.dead_letters(&webhook.id, Part { limit: LETTERS, offset }).await?;
-    }
-    let total = found.total;
-    let letter = found.dead_letters.into_iter().rev().find(|letter| is_of(letter, record));
-    let delivery = |failure, failed_at, text| Delivery { webhook_id: webhook.id.clone(), failure, failed_at, text };
-    Ok(match (letter, &webhook.stopped) {
-        (Some(DeadLetter { attempts, reason, failed_at, .. }), _) => {
-            let attempts = if attempts == 1 { "1 attempt".to_owned() } else { format!("{attempts} attempts") };
-            let text = format!("after {attempts}: {}", short(&reason));
-            delivery("not taken", Some(Time(failed_at.as_nanos())), text)
+impl Row {
+    fn new(delivery: Delivery, webhooks: &[Webhook]) -> Self {
+        let webhook = if delivery.kind == WEBHOOK { delivery.name.clone() } else { String::new() };
+        let stopped = webhooks.iter().find(|known| known.id.as_str() == webhook);
+        let stopped = stopped.and_then(|webhook| webhook.stopped.as_deref());
+        let (state, is_bad, text) = match delivery.state {
+            DeliveryState::Unkept => unkept(&delivery),
+            DeliveryState::Waiting => waiting(&delivery, stopped),
+            DeliveryState::GivenUp => ("not taken", true, given_up(&delivery)),
+            DeliveryState::Settled => ("", false, settled(delivery.is_uncertain)),
+        };
+        let time = delivery.failed_at.or_else(|| delivery.failing.as_ref().map(|failing| failing.since));
+        let to = match delivery.kind.as_str() {
+            "mqtt" | "broker" => "mqtt".to_owned(),
+            WEBHOOK => format!("webhook:{webhook}"),
+            _ => format!("output:{}", delivery.name),
+        };
+        Self {
+            label: label(&delivery),
+            webhook,
+            state,
+            is_bad,
+            time: time.map(|time| Time(time.as_nanos())),
+            text,
+            dead_letter: delivery.dead_letter,
+            to,
         }
-        (None, Some(reason)) => delivery("stopped", None, short(reason)),
-        (None, None) => delivery("", None, unfailed(webhook.waiting, total)),
-    })
-}
-
-/// Describes a message that is not among the failures that were looked at.
-fn unfailed(waiting: usize, failures: usize) -> String {
-    let wait = match waiting {
-        0 => String::new(),
-        1 => " One message waits for it, which may be this one.".to_owned(),
-        _ => format!(" {waiting} messages wait for it, and this may be one of them."),
-    };
-    let rest = match failures > LETTERS as usize {
-        true => format!(" Only the newest {LETTERS} of {failures} failures were looked at."),
-        false => String::new(),
-    };
-    format!("No failure of this message is kept.{wait}{rest}")
-}
-
-/// Returns true if a message that was not taken is this uplink.
-fn is_of(letter: &DeadLetter, record: &Record) -> bool {
-    if letter.event != record.kind || letter.dev_id != record.dev_id {
-        return false;
     }
-    let read = |json: &str| serde_json::from_str::<Value>(json).unwrap_or_default();
-    let (body, metadata) = (read(letter.body.get()), read(&record.metadata));
-    // A simulated uplink has no metadata but its time.
-    let time = match &metadata["time"] {
-        Value::Null => Timestamp::from_nanos(record.time).to_rfc3339().into(),
-        time => time.clone(),
+}
+
+fn label(Delivery { kind, name, .. }: &Delivery) -> String {
+    match kind.as_str() {
+        "mqtt" => "MQTT subscribers".to_owned(),
+        "broker" => "The external MQTT broker".to_owned(),
+        WEBHOOK => format!("Webhook {name}"),
+        "amqp" => format!("AMQP {name}"),
+        "redis" => format!("Redis {name}"),
+        "kafka" => format!("Kafka {name}"),
+        kind => format!("{kind} {name}"),
+    }
+}
+
+/// Of what went to those who were there.
+fn unkept(Delivery { kind, subscribers, .. }: &Delivery) -> (&'static str, bool, String) {
+    match (kind.as_str(), subscribers.unwrap_or_default()) {
+        ("broker", 0) => ("not connected", true, "Uplinks are refused until it is back.".to_owned()),
+        ("broker", _) => {
+            let text =
+                "It is connected. An uplink that it does not confirm is refused, so that its network repeats it.";
+            ("", false, text.to_owned())
+        }
+        (_, 1) => ("", false, "One gets such messages now. What each of them has got is not kept.".to_owned()),
+        (_, count) => ("", false, format!("{count} get such messages now. What each of them has got is not kept.")),
+    }
+}
+
+fn waiting(delivery: &Delivery, stopped: Option<&str>) -> (&'static str, bool, String) {
+    let sent = match delivery.attempts {
+        0 => String::new(),
+        attempts => format!(" It was sent {}.", times(attempts)),
     };
-    body["counter"].as_u64().unwrap_or_default() == u64::from(record.counter)
-        && body["payload_raw"].as_str().unwrap_or_default() == STANDARD.encode(&record.payload)
-        && body["metadata"]["time"] == time
+    match (stopped, &delivery.failing) {
+        (Some(reason), _) => ("stopped", true, short(reason)),
+        (None, None) => ("waits", false, format!("It waits for its turn.{sent}")),
+        (None, Some(failing)) if failing.reason.is_empty() => {
+            ("waits", true, format!("Nothing has got through since then. The log of the server says why.{sent}"))
+        }
+        (None, Some(failing)) => {
+            let reason = short(&failing.reason);
+            ("waits", true, format!("Nothing has got through since then, the last time: {reason}.{sent}"))
+        }
+    }
+}
+
+fn given_up(Delivery { attempts, reason, .. }: &Delivery) -> String {
+    let attempts = if *attempts == 1 { "1 attempt".to_owned() } else { format!("{attempts} attempts") };
+    match reason.is_empty() {
+        true => format!("after {attempts}. The log of the server says why."),
+        false => format!("after {attempts}: {}", short(reason)),
+    }
+}
+
+/// Describes a message that neither waits nor was given up.
+fn settled(is_uncertain: bool) -> String {
+    let rest = match is_uncertain {
+        true => " So many messages came after it that not all were looked at.",
+        false => "",
+    };
+    format!(
+        "No failure of this message is kept: it was delivered, or dropped as one of the oldest of a full queue.{rest}"
+    )
+}
+
+fn times(attempts: u32) -> String {
+    if attempts == 1 { "once".to_owned() } else { format!("{attempts} times") }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::value::to_raw_value;
+    use api::rest::handler::Failing;
+    use types::Timestamp;
 
     use super::*;
 
-    #[test]
-    fn nothing_is_said_to_be_taken_that_may_not_be() {
-        assert_eq!(unfailed(0, 20), "No failure of this message is kept.");
-        let text = unfailed(2, 21);
-        assert!(text.contains("2 messages wait") && text.contains("newest 20 of 21 failures"), "{text}");
+    fn row(delivery: Delivery) -> Row {
+        Row::new(delivery, &[])
+    }
+
+    fn of(kind: &str, state: DeliveryState) -> Delivery {
+        Delivery { kind: kind.to_owned(), name: "one".to_owned(), state, ..Delivery::default() }
     }
 
     #[test]
-    fn an_uplink_is_found_by_what_only_it_has() {
-        let time = "2026-11-22T16:45:55Z";
-        let record = Record {
-            kind: "up".into(),
-            dev_id: "dev-1".into(),
-            counter: 7,
-            payload: vec![1, 2],
-            metadata: serde_json::json!({ "time": time }).to_string(),
-            ..Record::default()
-        };
-        let letter = |counter: u32, payload: &str, time: &str| DeadLetter {
-            id: "1".into(),
-            dev_id: "dev-1".into(),
-            event: "up".into(),
-            time: Timestamp::from_millis(0),
-            failed_at: Timestamp::from_millis(0),
-            attempts: 1,
-            reason: String::new(),
-            body: to_raw_value(&serde_json::json!({
-                "counter": counter, "payload_raw": payload, "metadata": { "time": time },
-            }))
-            .unwrap(),
-        };
-        assert!(is_of(&letter(7, "AQI=", time), &record));
-        assert!(!is_of(&letter(8, "AQI=", time), &record));
-        assert!(!is_of(&letter(7, "AQM=", time), &record));
-        assert!(!is_of(&letter(7, "AQI=", "2026-11-22T16:45:56Z"), &record));
-        assert!(!is_of(&letter(7, "AQI=", time), &Record { dev_id: "dev-2".into(), ..record }));
+    fn nothing_is_said_to_be_delivered_that_may_not_be() {
+        let text = row(of("amqp", DeliveryState::Settled)).text;
+        assert!(text.contains("delivered, or dropped") && !text.contains("not all"), "{text}");
+        let uncertain = Delivery { is_uncertain: true, ..of("amqp", DeliveryState::Settled) };
+        assert!(row(uncertain).text.contains("not all were looked at"));
+        let subscribers = Delivery { subscribers: Some(3), ..of("mqtt", DeliveryState::Unkept) };
+        assert!(row(subscribers).text.starts_with("3 get such messages now"));
+    }
+
+    #[test]
+    fn what_fails_says_since_when_and_what_the_operator_alone_may_see_is_in_the_log() {
+        let since = Timestamp::from_millis(1000);
+        let failing = |reason: &str| Some(Failing { since, last: since, reason: reason.to_owned() });
+        let waiting = Delivery { attempts: 2, failing: failing("500"), ..of("webhook", DeliveryState::Waiting) };
+        let Row { state, is_bad, text, time, webhook, .. } = row(waiting);
+        assert_eq!((state, is_bad, webhook.as_str()), ("waits", true, "one"));
+        assert_eq!(time.map(|time| time.0), Some(1_000_000_000));
+        assert!(text.ends_with("the last time: 500. It was sent 2 times."), "{text}");
+        let Row { text, to, label, webhook, .. } = row(Delivery { attempts: 1, ..of("kafka", DeliveryState::GivenUp) });
+        assert_eq!((to.as_str(), label.as_str(), webhook.as_str()), ("output:one", "Kafka one", ""));
+        assert_eq!(text, "after 1 attempt. The log of the server says why.");
+        let away = Delivery { subscribers: Some(0), ..of("broker", DeliveryState::Unkept) };
+        assert!(row(away).is_bad);
     }
 }

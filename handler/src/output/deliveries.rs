@@ -1,0 +1,125 @@
+//! What became of a message at each output, as far as outputs know: how it is told from others.
+
+use std::time::Duration;
+
+use api::rest::handler::Delivery;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use history::{Kind, Record};
+use serde_json::Value;
+use types::{AppId, DevId, Timestamp};
+
+use super::Message;
+
+/// Time before a message was recorded in which outputs may have taken it.
+const TAKEN_BEFORE: Duration = Duration::from_secs(5);
+/// The mark of messages that are sent again.
+const AGAIN: &str = "is_retry";
+
+/// A message that was published, and recorded.
+pub struct PublishedMessage {
+    /// Its application.
+    pub app_id: AppId,
+    /// The device that it is about.
+    pub dev_id: DevId,
+    /// The name of its event, such as `up` or `down/sent`.
+    pub event: String,
+    /// A moment before outputs took it.
+    pub before: Timestamp,
+    /// The message as it would be sent again; none if its device is gone.
+    pub again: Option<Message>,
+    identity: Identity,
+}
+
+/// What no other message of the device has.
+enum Identity {
+    /// Its frame counter, its bytes in Base64, and when it was received. A correction has the same.
+    Uplink(u64, String, String),
+    /// The whole body.
+    Event(Value),
+}
+
+impl PublishedMessage {
+    /// The message that a record is of.
+    pub(crate) fn of(record: &Record, again: Option<Message>) -> Self {
+        let identity = match &record.kind {
+            Kind::Uplink => {
+                Identity::Uplink(record.counter.into(), STANDARD.encode(&record.payload), record.received.to_rfc3339())
+            }
+            Kind::Event(_) => Identity::Event(without_mark(&record.result)),
+        };
+        Self {
+            app_id: record.app_id.clone(),
+            dev_id: record.dev_id.clone(),
+            event: record.kind.as_str().to_owned(),
+            before: record.id.recorded().minus(TAKEN_BEFORE),
+            again,
+            identity,
+        }
+    }
+
+    /// Returns true if this is its body.
+    pub fn is_body(&self, body: &str) -> bool {
+        let body = without_mark(body);
+        match &self.identity {
+            Identity::Event(event) => body == *event,
+            Identity::Uplink(counter, payload, time) => {
+                body["counter"].as_u64().unwrap_or_default() == *counter
+                    && body["payload_raw"].as_str().unwrap_or_default() == payload
+                    && body["metadata"]["time"].as_str() == Some(time)
+                    && body["revision"].as_u64().unwrap_or_default() == 0
+            }
+        }
+    }
+}
+
+/// The delivery of a message to subscribers: it went to those that were there, and nothing is kept of it.
+pub fn unkept(kind: &str, subscribers: usize) -> Delivery {
+    Delivery { kind: kind.to_owned(), subscribers: Some(subscribers), ..Delivery::default() }
+}
+
+fn without_mark(body: &str) -> Value {
+    let mut body: Value = serde_json::from_str(body).unwrap_or_default();
+    if let Some(members) = body.as_object_mut() {
+        members.remove(AGAIN);
+    }
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(identity: Identity) -> PublishedMessage {
+        PublishedMessage {
+            app_id: "my-app".parse().unwrap(),
+            dev_id: "dev-1".parse().unwrap(),
+            event: "up".to_owned(),
+            before: Timestamp::from_millis(0),
+            again: None,
+            identity,
+        }
+    }
+
+    #[test]
+    fn an_uplink_is_told_from_others_by_counter_bytes_and_time() {
+        let message = message(Identity::Uplink(7, "AQI=".to_owned(), "2026-11-22T16:45:55Z".to_owned()));
+        let body = |counter: u64, payload: &str, time: &str| {
+            let metadata = serde_json::json!({ "time": time });
+            serde_json::json!({ "counter": counter, "payload_raw": payload, "is_retry": true, "metadata": metadata })
+                .to_string()
+        };
+        assert!(message.is_body(&body(7, "AQI=", "2026-11-22T16:45:55Z")));
+        assert!(!message.is_body(&body(8, "AQI=", "2026-11-22T16:45:55Z")));
+        assert!(!message.is_body(&body(7, "AQM=", "2026-11-22T16:45:55Z")));
+        assert!(!message.is_body(&body(7, "AQI=", "2026-11-22T16:45:56Z")));
+        let correction = body(7, "AQI=", "2026-11-22T16:45:55Z").replacen('{', r#"{"revision":1,"#, 1);
+        assert!(!message.is_body(&correction) && !message.is_body("null"));
+    }
+
+    #[test]
+    fn an_event_is_told_from_others_by_its_body() {
+        let message = message(Identity::Event(without_mark(r#"{"error":"no"}"#)));
+        assert!(message.is_body(r#"{ "error": "no", "is_retry": true }"#));
+        assert!(!message.is_body(r#"{"error":"yes"}"#) && !message.is_body(""));
+    }
+}

@@ -1,0 +1,90 @@
+//! What became of a message at the destinations of its application, as far as that is kept: nothing is kept of what was
+//! delivered.
+
+use types::{AppId, Timestamp};
+
+use super::Outputs;
+use crate::{
+    Error,
+    destination::{Destination, Part},
+    queue::search::{Search, Sought},
+    queue_workers::Failing,
+};
+
+/// What became of a message at a destination that gets such messages.
+pub struct DeliveryReport {
+    /// The kind of output, such as `webhook`.
+    pub kind: String,
+    /// Its name among those of its kind.
+    pub name: String,
+    /// The state of the message.
+    pub state: DeliveryState,
+}
+
+/// The state of a message at a destination.
+pub enum DeliveryState {
+    /// It waits.
+    Waiting {
+        /// How often it was sent by this process, as far as that is known.
+        attempts: u32,
+        /// Since when nothing gets through, if that is so.
+        failing: Option<Failing>,
+    },
+    /// It was given up.
+    GivenUp {
+        /// Names it among the dead letters.
+        id: String,
+        /// How often it was sent.
+        attempts: u32,
+        /// When it was given up.
+        at: Timestamp,
+        /// The last answer, or the error.
+        reason: String,
+    },
+    /// It neither waits nor was given up: it was delivered, or dropped.
+    Settled {
+        /// True if all messages were looked at that can be it.
+        is_certain: bool,
+    },
+}
+
+impl Outputs {
+    /// Says what became of a message at each destination that gets such messages.
+    pub async fn deliveries(&self, app_id: &AppId, sought: &Sought<'_>) -> Result<Vec<DeliveryReport>, Error> {
+        let of_application = self.destinations.of(app_id).await?;
+        let mut reports = Vec::new();
+        for destination in of_application.wanting_event(sought.event) {
+            let (kind, name) = (destination.kind.clone(), destination.name.clone());
+            reports.push(DeliveryReport { kind, name, state: self.delivery(destination, sought).await? });
+        }
+        Ok(reports)
+    }
+
+    async fn delivery(&self, destination: &Destination, sought: &Sought<'_>) -> Result<DeliveryState, Error> {
+        let is_certain = match self.queues.find(destination, Part::Queue, sought).await? {
+            Search::Found(queued) => {
+                let progress = self.workers.progress(destination);
+                return Ok(DeliveryState::Waiting {
+                    attempts: progress.as_ref().map_or(0, |progress| progress.attempts(&queued.key)),
+                    failing: progress.and_then(|progress| progress.failing()),
+                });
+            }
+            Search::Missing { is_certain } => is_certain,
+        };
+        // After the queue, from which it may have gone there meanwhile.
+        match self.queues.find(destination, Part::DeadLetters, sought).await? {
+            Search::Found(queued) => match self.queues.dead_letter(destination, &queued).await? {
+                Some(letter) => Ok(DeliveryState::GivenUp {
+                    id: letter.id,
+                    attempts: letter.attempts,
+                    at: letter.failed_at,
+                    reason: letter.reason,
+                }),
+                None => Ok(DeliveryState::Settled { is_certain: false }),
+            },
+            Search::Missing { is_certain: all_letters } => {
+                Ok(DeliveryState::Settled { is_certain: is_certain && all_letters })
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Looks for one message in the queue of a destination, and among its dead letters.
+
+use types::{DevId, Timestamp};
+
+use super::{Queues, ids, stored::Queued};
+use crate::{
+    Error,
+    destination::{Destination, Part},
+};
+
+/// Number of records read at once.
+const READ_MAX: usize = 64;
+/// Maximum number of records that a search looks at in each part.
+const LOOKED_MAX: usize = 512;
+
+/// A message, as it can be told from others.
+pub struct Sought<'a> {
+    /// The device that it is about.
+    pub dev_id: &'a DevId,
+    /// The event that it reports.
+    pub event: &'a str,
+    /// A moment at which it was not stored yet, shortly before it was.
+    pub before: Timestamp,
+    /// Returns true for its body.
+    pub is_body: &'a (dyn Fn(&str) -> bool + Sync),
+}
+
+/// Result of a search.
+pub(crate) enum Search {
+    Found(Box<Queued>),
+    /// It is not there, if all that can be it was looked at.
+    Missing {
+        is_certain: bool,
+    },
+}
+
+impl Queues {
+    /// Looks for a message from that moment on.
+    pub(crate) async fn find(
+        &self,
+        destination: &Destination,
+        part: Part,
+        sought: &Sought<'_>,
+    ) -> Result<Search, Error> {
+        let prefix = destination.prefix(part)?;
+        let (mut after, mut looked) = (destination.message(part, &ids::begin(sought.before))?, 0);
+        loop {
+            let entries = self.store.list(&prefix, Some(&after), READ_MAX).await?;
+            for entry in &entries {
+                let queued = Queued::look_at(part, entry);
+                if self.is_sought(destination, &queued, sought).await? {
+                    return Ok(Search::Found(Box::new(queued)));
+                }
+            }
+            looked += entries.len();
+            match entries.into_iter().next_back() {
+                Some(last) if looked < LOOKED_MAX => after = last.key,
+                Some(_) => return Ok(Search::Missing { is_certain: false }),
+                None => return Ok(Search::Missing { is_certain: true }),
+            }
+        }
+    }
+
+    async fn is_sought(&self, destination: &Destination, queued: &Queued, sought: &Sought<'_>) -> Result<bool, Error> {
+        if queued.message.dev_id.as_ref() != Some(sought.dev_id) || queued.message.event != sought.event {
+            return Ok(false);
+        }
+        let message = self.message(destination, queued).await?;
+        Ok(message.is_some_and(|message| (sought.is_body)(message.body.get())))
+    }
+}
