@@ -1,9 +1,6 @@
 //! Payloads of the page as examples of a codec, in the file and the layout of those that it has.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 
 use runtime::{Engine, Function};
 use serde::{Deserialize, Serialize};

@@ -15,13 +15,13 @@ use crate::{
 const DESCRIPTION: &str = "driver.yaml";
 
 /// Returns true if an example is written like this.
-pub(in crate::layout) fn is_example(value: &Value) -> bool {
+pub(in super::super) fn is_example(value: &Value) -> bool {
     let has = |name: &str| value.get(name).is_some();
     has("bytes") && has("data") && !has("input")
 }
 
 /// Reads an example: a downlink becomes one for each function for downlinks that the script has. Fails if it has none.
-pub(in crate::layout) fn examples(value: &Value, script: &str) -> Result<Vec<Stated>, String> {
+pub(in super::super) fn examples(value: &Value, script: &str) -> Result<Vec<Stated>, String> {
     let functions = match value.get("type").and_then(Value::as_str) {
         Some("uplink") => [Some(Function::Decoder), None],
         Some("downlink") => {
@@ -39,13 +39,13 @@ pub(in crate::layout) fn examples(value: &Value, script: &str) -> Result<Vec<Sta
 }
 
 /// Returns true if a package declares that its functions are those of an older driver.
-pub(in crate::layout) fn is_signed(dir: &Dir<'_>) -> bool {
+pub(in super::super) fn is_signed(dir: &Dir<'_>) -> bool {
     let text = dir.has(DESCRIPTION).then(|| dir.text(DESCRIPTION).ok()).flatten().unwrap_or_default();
     text.lines().filter_map(|line| line.strip_prefix("signature:")).any(|signature| signature.trim() == "actility")
 }
 
 /// The example of such a package: written as in TS013, but its encoder takes the message as it is.
-pub(in crate::layout) fn bare(example: Example) -> Example {
+pub(in super::super) fn bare(example: Example) -> Example {
     match example.input {
         Input::Json(input) if example.function == Function::Encoder => {
             let message = input.get("data").cloned().unwrap_or_default();

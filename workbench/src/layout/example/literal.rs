@@ -13,7 +13,7 @@ const KEYS_MAX: u32 = 1 << 20;
 const DEPTH_MAX: u32 = 64;
 
 /// The value of `text`, or the line and reason why there is none. What is not JSON is evaluated in a sandbox.
-pub(in crate::layout) fn evaluate(text: &str, engine: &Arc<Engine>) -> Result<Value, (usize, String)> {
+pub(in super::super) fn evaluate(text: &str, engine: &Arc<Engine>) -> Result<Value, (usize, String)> {
     let text = text.trim_start_matches('\u{feff}');
     let error = match serde_json::from_str(&mark(text)) {
         Ok(value) => return Ok(value),

@@ -13,13 +13,13 @@ const TIMES: [&str; 2] = ["recvTime", "time"];
 
 /// An example, with the member that states what is expected if that can be replaced, and whether its bytes are
 /// hexadecimal text.
-pub(in crate::layout) struct Stated {
-    pub(in crate::layout) example: Example,
-    pub(in crate::layout) member: Option<(&'static str, bool)>,
+pub(in super::super) struct Stated {
+    pub(in super::super) example: Example,
+    pub(in super::super) member: Option<(&'static str, bool)>,
 }
 
 /// An example of `function` with the input object `input`.
-pub(in crate::layout) fn example(
+pub(in super::super) fn example(
     function: Function,
     input: &Value,
     expected: Option<Value>,
@@ -52,7 +52,7 @@ fn port(input: &Map<String, Value>) -> Result<u8, String> {
 }
 
 /// Bytes as a list of numbers, or as hexadecimal text.
-pub(in crate::layout) fn bytes(value: &Value) -> Result<Vec<u8>, String> {
+pub(in super::super) fn bytes(value: &Value) -> Result<Vec<u8>, String> {
     match value {
         Value::String(text) => {
             let HexBytes(bytes) = text.parse().map_err(|error| format!("`bytes` not valid: {error}"))?;
@@ -69,7 +69,7 @@ fn byte(value: &Value) -> Result<u8, String> {
 }
 
 /// Replaces `bytes` that are hexadecimal text by the numbers that a function returns; tells whether it did.
-pub(in crate::layout) fn read_hex_bytes(expected: &mut Value) -> bool {
+pub(in super::super) fn read_hex_bytes(expected: &mut Value) -> bool {
     let Some(stated) = expected.get_mut(BYTES) else { return false };
     match stated.as_str().map(str::parse) {
         Some(Ok(HexBytes(bytes))) => {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
 
-pub(in crate::layout) const OF_CODECS: &[&str] = &["id", "script", "script_file", "style", "examples"];
-pub(in crate::layout) const OF_EXAMPLES: &[&str] = &[
+pub(in super::super) const OF_CODECS: &[&str] = &["id", "script", "script_file", "style", "examples"];
+pub(in super::super) const OF_EXAMPLES: &[&str] = &[
     "kind",
     "port",
     "bytes_hex",
@@ -25,18 +25,18 @@ pub(in crate::layout) const OF_EXAMPLES: &[&str] = &[
 /// The members that no field takes.
 #[derive(Deserialize)]
 #[serde(transparent)]
-pub(in crate::layout) struct UnknownMembers(BTreeMap<String, IgnoredAny>);
+pub(in super::super) struct UnknownMembers(BTreeMap<String, IgnoredAny>);
 
 impl UnknownMembers {
     /// Their names; an error when one is a misspelt one of `known`, which would otherwise be ignored silently.
-    pub(in crate::layout) fn names(&self, known: &[&str]) -> Result<impl Iterator<Item = &String>, String> {
+    pub(in super::super) fn names(&self, known: &[&str]) -> Result<impl Iterator<Item = &String>, String> {
         not_misspelt(self.0.keys().map(String::as_str), known)?;
         Ok(self.0.keys())
     }
 }
 
 /// An error when one of `names` is a misspelt one of `known`.
-pub(in crate::layout) fn not_misspelt<'a>(
+pub(in super::super) fn not_misspelt<'a>(
     mut names: impl Iterator<Item = &'a str>,
     known: &[&str],
 ) -> Result<(), String> {

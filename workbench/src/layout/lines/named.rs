@@ -32,7 +32,7 @@ pub fn read(files: &[PathBuf], id: Option<&str>) -> Result<Vec<Codec>, BadInput>
 }
 
 /// Reads a file of JSON lines.
-pub(in crate::layout) fn read_file(path: &Path, found: &mut Found) {
+pub(in super::super) fn read_file(path: &Path, found: &mut Found) {
     match open_stream(path) {
         Ok(file) => read_lines(&Disk, path, BufReader::new(file), found),
         Err(source) => found.problem(BadInput::File { file: path.display().to_string(), source }),

@@ -21,10 +21,10 @@ use crate::{
 /// A codec as written in the file.
 #[derive(Deserialize)]
 #[serde(expecting = "a codec")]
-pub(in crate::layout) struct CodecLine {
-    pub(in crate::layout) id: Option<String>,
-    pub(in crate::layout) script: Option<String>,
-    pub(in crate::layout) script_file: Option<PathBuf>,
+pub(in super::super) struct CodecLine {
+    pub(in super::super) id: Option<String>,
+    pub(in super::super) script: Option<String>,
+    pub(in super::super) script_file: Option<PathBuf>,
     #[serde(default, deserialize_with = "dialect")]
     style: Option<Dialect>,
     #[serde(default)]
@@ -144,7 +144,7 @@ fn dialect<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Dialect>
 
 impl CodecLine {
     /// The names of unknown members, of the codec and of its examples.
-    pub(in crate::layout) fn unknown_members(&self) -> Result<BTreeSet<String>, String> {
+    pub(in super::super) fn unknown_members(&self) -> Result<BTreeSet<String>, String> {
         let mut names: BTreeSet<String> = self.unknown.names(OF_CODECS)?.cloned().collect();
         for (index, example) in self.examples.iter().enumerate() {
             let unknown = example.unknown.names(OF_EXAMPLES);
@@ -154,7 +154,7 @@ impl CodecLine {
     }
 
     /// `codec` with its examples, or a description of their fault.
-    pub(in crate::layout) fn into_codec(self, codec: Codec, place: &Place) -> Result<Codec, String> {
+    pub(in super::super) fn into_codec(self, codec: Codec, place: &Place) -> Result<Codec, String> {
         if self.examples.len() > EXAMPLES_MAX {
             return Err(format!("it has more than {EXAMPLES_MAX} examples"));
         }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Reads what `path` stands for in reports. A JSON line begins with a brace, and hardly any script does.
-pub(in crate::layout) fn read(path: &Path, mut reader: impl BufRead, found: &mut Found) {
+pub(in super::super) fn read(path: &Path, mut reader: impl BufRead, found: &mut Found) {
     let first = match reader.fill_buf() {
         Ok(start) => start.iter().copied().find(|byte| !byte.is_ascii_whitespace()),
         Err(source) => return found.problem(BadInput::File { file: path.display().to_string(), source }),

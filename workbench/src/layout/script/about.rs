@@ -9,7 +9,7 @@ use crate::{
 
 /// Returns true if `file` has, or should have, examples of the script with this name. If the script has no examples,
 /// that is any file that is not named after another script.
-pub(in crate::layout) fn is_about(dir: &Dir<'_>, file: &Path, script: &str, own: &[Codec]) -> bool {
+pub(in super::super) fn is_about(dir: &Dir<'_>, file: &Path, script: &str, own: &[Codec]) -> bool {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let places = own.iter().flat_map(|codec| &codec.examples).filter_map(|example| example.place.as_ref());
     let names_it = || dir.has(name) && dir.text(name).is_ok_and(|text| text.contains(script));

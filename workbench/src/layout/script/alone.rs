@@ -15,7 +15,7 @@ use crate::{
 const PROBLEMS_MAX: usize = 20;
 
 /// Reads the scripts of a directory that no codec has yet.
-pub(in crate::layout) fn read(dir: &Dir<'_>, found: &mut Found) {
+pub(in super::super) fn read(dir: &Dir<'_>, found: &mut Found) {
     let free = dir.names.iter().filter(|name| !found.claimed.contains(&normal(&dir.path(name))));
     let free: Vec<_> = free.filter(|name| !has_problem(dir, name, found)).collect();
     for name in free {

@@ -15,7 +15,7 @@ const OWN: [&str; 4] = ["function require", "require =", "(require,", "__webpack
 
 /// The script with all files that it requires, or what is wrong with them. Functions are hoisted, so that its own lines
 /// stay where they are.
-pub(in crate::layout) fn bundle(files: &dyn Files, root: &Path, below: &Path, text: String) -> Result<String, String> {
+pub(in super::super) fn bundle(files: &dyn Files, root: &Path, below: &Path, text: String) -> Result<String, String> {
     if OWN.iter().any(|own| text.contains(own)) {
         return Ok(text);
     }

@@ -5,7 +5,7 @@
 const BEFORE_REGEXP: &str = "(,=:[!&|?{};+-*%<>~^";
 
 /// The text with blanks in place of comments, and of strings that are not one of `names`.
-pub(in crate::layout) fn code(text: &str, names: &[&str]) -> String {
+pub(in super::super) fn code(text: &str, names: &[&str]) -> String {
     let mut code = String::with_capacity(text.len());
     let (mut rest, mut before) = (text, ';');
     // What has no end is looked for once.

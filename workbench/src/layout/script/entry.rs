@@ -10,7 +10,7 @@ const TEST_ENDS: [&str; 3] = [".test", ".spec", ".config"];
 const MINIFIED_END: &str = ".min";
 
 /// Returns true if a file is a script that a network could call.
-pub(in crate::layout) fn is_codec(dir: &Dir<'_>, name: &str) -> bool {
+pub(in super::super) fn is_codec(dir: &Dir<'_>, name: &str) -> bool {
     may_be_codec(dir, name) && dir.script(name).is_ok_and(|text| is_codec_text(dir, name, &text))
 }
 
@@ -23,13 +23,13 @@ fn is_codec_text(dir: &Dir<'_>, name: &str, text: &str) -> bool {
 }
 
 /// Returns true if a text seems to be a script that a network could call.
-pub(in crate::layout) fn is_script(text: &str) -> bool {
+pub(in super::super) fn is_script(text: &str) -> bool {
     let own = code(text, &names());
     has_entry(&own) && defines_entry("", &own)
 }
 
 /// Returns the error of a file that seems to be such a script and cannot be read.
-pub(in crate::layout) fn unreadable(dir: &Dir<'_>, name: &str) -> Option<BadInput> {
+pub(in super::super) fn unreadable(dir: &Dir<'_>, name: &str) -> Option<BadInput> {
     let problem = may_be_codec(dir, name).then(|| dir.script(name).err()).flatten()?;
     let is_codec = match dir.raw_text(name).map(|own| code(&own, &names())) {
         Ok(text) => has_entry(&text) && defines_entry(name, &text),
@@ -39,7 +39,7 @@ pub(in crate::layout) fn unreadable(dir: &Dir<'_>, name: &str) -> Option<BadInpu
 }
 
 /// The name of a script without its end.
-pub(in crate::layout) fn stem(name: &str) -> &str {
+pub(in super::super) fn stem(name: &str) -> &str {
     let before = |end: &&str| {
         let (stem, own) = name.split_at_checked(name.len().checked_sub(end.len())?)?;
         own.eq_ignore_ascii_case(end).then_some(stem)
