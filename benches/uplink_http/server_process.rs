@@ -1,6 +1,7 @@
 //! An `airlock serve` process on free ports, with everything in a temporary directory.
 
 #![allow(dead_code, reason = "each bench uses a part of it")]
+#![allow(clippy::panic, reason = "a bench ends when its server does not do what it should")]
 
 use std::{
     env, fs,

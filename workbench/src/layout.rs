@@ -16,10 +16,7 @@ pub(crate) mod template;
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::Arc,
 };
-
-use runtime::Engine;
 
 pub use self::bad_input::BadInput;
 use self::{
@@ -28,7 +25,7 @@ use self::{
 };
 use crate::{
     codec::{Codec, EXAMPLES_MAX, Example, memory_size::memory_bytes},
-    file::{Files, normal},
+    file::normal,
 };
 
 /// Maximum number of problems that are told one by one.
@@ -57,20 +54,18 @@ pub struct Found {
     claimed: BTreeSet<PathBuf>,
 }
 
-/// Finds the codecs that are described in some directories of the tree at `root`, given by the way from there. Other
-/// directories have examples of the scripts in `claimed`.
+/// Finds the codecs that are described in some directories of a tree, given by the way from its root. Other directories
+/// have examples of the scripts in `claimed`.
 pub(crate) fn find_in(
-    files: &dyn Files,
-    root: &Path,
+    tree: Tree<'_>,
     dirs: &BTreeSet<PathBuf>,
     claimed: BTreeSet<PathBuf>,
     filter: Option<&str>,
-    engine: &Arc<Engine>,
 ) -> Found {
     let mut found = Found { claimed, ..Found::new(filter, MEMORY_BYTES_MAX) };
-    let tree = Tree { files, root, engine };
+    let root = tree.root;
     let mut read_dirs = Vec::new();
-    for below in dirs.iter().filter(|below| files.is_dir(&root.join(below))) {
+    for below in dirs.iter().filter(|below| tree.files.is_dir(&root.join(below))) {
         let (dirs, problems) = tree.one(below);
         problems.into_iter().for_each(|problem| found.problem(problem));
         found.homes.resize(found.problems.len(), root.join(below));

@@ -17,7 +17,7 @@ use self::{
 };
 use crate::{
     file::{disk::Disk, normal},
-    layout::{Found, find_in, named::find},
+    layout::{Found, dir::Tree, find_in, named::find},
     report::CodecReport,
 };
 
@@ -155,7 +155,7 @@ impl Watch {
         let below = homes.iter().filter_map(|home| Some(home.strip_prefix(&root).ok()?.to_owned())).collect();
         let elsewhere = self.known.iter().filter(|known| !homes.contains(&known.home));
         let claimed = elsewhere.flat_map(|known| &known.files).cloned().collect();
-        let found = find_in(&Disk, path, &below, claimed, filter, engine);
+        let found = find_in(Tree { files: &Disk, root: path, engine }, &below, claimed, filter);
         (homes, found)
     }
 

@@ -49,7 +49,7 @@ impl StoredHistory {
         let mut applications: BTreeSet<AppId> = name::applications(self.disk.root())?.into_iter().collect();
         for segment in self.disk.tail.iter().flat_map(|tail| tail.segments()) {
             segment.index(|index| {
-                applications.extend(index.applications.keys().filter_map(|id| id.parse::<AppId>().ok()))
+                applications.extend(index.applications.keys().filter_map(|id| id.parse::<AppId>().ok()));
             });
         }
         Ok(applications)

@@ -213,8 +213,8 @@ pub(crate) fn find(engine: &Arc<Engine>, origin: &Origin) -> (Option<Codec>, Vec
     let file = origin.examples.as_ref().or(origin.script.as_ref());
     let directory = file.map_or(Path::new(""), |file| directory_of(file));
     let directories = BTreeSet::from([normal(directory)]);
-    let Found { codecs, problems, .. } =
-        find_in(&PageFiles, Path::new("."), &directories, BTreeSet::new(), None, engine);
+    let tree = Tree { files: &PageFiles, root: Path::new("."), engine };
+    let Found { codecs, problems, .. } = find_in(tree, &directories, BTreeSet::new(), None);
     // All examples may have been taken out of their file.
     let rank = |codec: &Codec| match Origin::of(codec) {
         same if same == *origin => 0,

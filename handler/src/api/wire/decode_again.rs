@@ -154,8 +154,8 @@ pub(crate) fn report_message(report: body::DecodeReport) -> message::DecodeRepor
 }
 
 fn verdicts_message(verdicts: body::Verdicts) -> message::Verdicts {
-    let body::Verdicts { equal, changed, newly_failing, newly_decoded, still_failing } = verdicts;
-    message::Verdicts { equal, changed, newly_failing, newly_decoded, still_failing }
+    let body::Verdicts { equal, already_corrected, changed, newly_failing, newly_decoded, still_failing } = verdicts;
+    message::Verdicts { equal, already_corrected, changed, newly_failing, newly_decoded, still_failing }
 }
 
 fn field_message(body::ChangedField { count, example }: body::ChangedField) -> message::ChangedField {

@@ -1,5 +1,7 @@
 //! Silences that end just before a handler does.
 
+use types::Clock as _;
+
 use super::{HOUR, Kind, MINUTE, Place};
 
 // Conformance: The same over restarts, jumps of the clock and outages of outputs

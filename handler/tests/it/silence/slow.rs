@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use testing::{ManualClock, SlowStore};
+use types::Clock as _;
 
 use super::{HOUR, Kind, MINUTE, Place};
 use crate::records::{device, id};

@@ -172,9 +172,10 @@ fn as_rest(report: &DecodeReport) -> Value {
 }
 
 fn non_zero(verdicts: &Verdicts) -> Value {
-    let Verdicts { equal, changed, newly_failing, newly_decoded, still_failing } = *verdicts;
+    let Verdicts { equal, already_corrected, changed, newly_failing, newly_decoded, still_failing } = *verdicts;
     let all = [
         ("equal", equal),
+        ("already_corrected", already_corrected),
         ("changed", changed),
         ("newly_failing", newly_failing),
         ("newly_decoded", newly_decoded),

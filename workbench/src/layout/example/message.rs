@@ -19,11 +19,7 @@ pub(in super::super) struct Stated {
 }
 
 /// An example of `function` with the input object `input`.
-pub(in super::super) fn example(
-    function: Function,
-    input: &Value,
-    expected: Option<Value>,
-) -> Result<Example, String> {
+pub(in super::super) fn example(function: Function, input: &Value, expected: Option<Value>) -> Result<Example, String> {
     let Value::Object(input) = input else { return Err("`input` is missing, or no object".to_owned()) };
     let port = port(input)?;
     let time = TIMES.iter().find_map(|name| input.get(*name)?.as_str()?.parse::<Timestamp>().ok());
