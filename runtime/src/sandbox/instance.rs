@@ -169,7 +169,9 @@ impl Instance {
         };
         if let Err(failure) = &mut run.reply {
             self.trapped = true;
-            run.logs = self.read_trap_report(task.limits, failure).unwrap_or_default();
+            if !met_protection {
+                run.logs = self.read_trap_report(task.limits, failure).unwrap_or_default();
+            }
         }
         run
     }
@@ -213,6 +215,8 @@ impl Instance {
         if self.mapping.is_revoked() {
             return None;
         }
+        // It may need pages that the message left alone.
+        self.mapping.unprotect().ok()?;
         self.set(self.fuel, Val::I64(TRAP_REPORT_FUEL)).ok()?;
         let report = self.trap_report.call(&mut self.store, ()).ok()?;
         let report = reply::trap_report(&self.read_reply(report, reply::bytes_max(limits)).ok()?, limits)?;

@@ -4,7 +4,7 @@ mod concurrency;
 mod loading;
 mod tenant;
 
-use airlock_runtime::{Call, EntryPoint, Reset, Sandbox, Settings, Slot};
+use airlock_runtime::{Call, EntryPoint, FailureKind, Limits, Reset, Sandbox, Settings, Slot};
 use memchr::memmem;
 
 use self::tenant::{ENDINGS, Ending, SECRET, Tenant};
@@ -192,6 +192,42 @@ fn nothing_survives_in_a_protected_memory() {
     message(&mut harness.sandbox, 1, &format!("{{\"variables\":\"{}\"}}", "long".repeat(3000)));
     assert!(harness.sandbox.next_memory(&functions).unwrap() == clean, "after a large request");
     assert!(harness.sandbox.messages_protected() > 200, "the memory was hardly ever protected");
+}
+
+#[test]
+fn a_trap_in_a_protected_memory_is_reported_in_full() {
+    let limits = Limits { fuel: 2_000_000, ..settings().limits };
+    let settings = Settings { hot_max: 1, hot_after: 1, limits, ..settings() };
+    let harness = Harness::with_way((Reset::PageScan, settings));
+    // The more it has logged, the more memory its report needs: in the end more than messages on port 1.
+    let functions = harness.load_in(
+        Slot::Decoder,
+        "function Decoder(bytes, port) {
+            var text = 'text';
+            if (port === 1) {
+                for (var i = 0; i < 5; i++) text += text + i;
+                return { length: text.length };
+            }
+            for (var i = 2; i < port; i++) console.log(text.repeat(25));
+            [].reverse.call({ length: 1e9 });
+        }",
+    );
+    let message = |sandbox: &mut Sandbox, port: u8| {
+        let outcome = sandbox.call(&functions, &Call { port, ..call(EntryPoint::Uplink, b"abc") });
+        (outcome.fuel, outcome.result.err().map(|failure| (failure.kind, failure.line)), outcome.logs)
+    };
+    for port in 2..40 {
+        let mut sandbox = harness.engine.sandbox();
+        let expected = message(&mut sandbox, port);
+        assert_eq!(expected.1, Some((FailureKind::Fuel, Some(8))));
+        assert_eq!(expected.2.len(), usize::from(port) - 2);
+        let is_protected = (0..10_000).any(|_| {
+            message(&mut sandbox, 1);
+            sandbox.messages_protected() > 0
+        });
+        assert!(is_protected, "the memory was never protected");
+        assert_eq!(message(&mut sandbox, port), expected, "port {port}");
+    }
 }
 
 #[test]
