@@ -38,7 +38,7 @@ struct Access {
     deadline: Option<Instant>,
     /// True if a call was armed since the last check of the watchdog.
     used: bool,
-    /// True if the watchdog has revoked access.
+    /// True if the watchdog has revoked access, or tried to.
     is_revoked: bool,
     /// True if all pages but those of `changed` are read-only.
     is_protected: bool,
@@ -132,9 +132,10 @@ impl Mapping {
     /// Revokes access if the call is overdue; returns true if a call was armed since the last check.
     pub(crate) fn revoke_if_overdue(&self, now: Instant) -> io::Result<bool> {
         let mut access = self.lock();
-        if access.deadline.is_some_and(|deadline| deadline <= now) && !access.is_revoked {
-            self.protect(0..access.open_bytes, MprotectFlags::empty())?;
+        if access.deadline.is_some_and(|deadline| deadline <= now) {
+            // First, because a failure may leave some pages inaccessible; and again at each check until the call ends.
             access.is_revoked = true;
+            self.protect(0..access.open_bytes, MprotectFlags::empty())?;
         }
         Ok(std::mem::take(&mut access.used) || access.deadline.is_some())
     }
