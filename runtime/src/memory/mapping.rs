@@ -44,7 +44,7 @@ struct Access {
     is_protected: bool,
     /// Offsets of the pages that differ from the image's file, as of the last scan.
     changed: Vec<Range<usize>>,
-    /// True if that scan is out of date, because pages were dropped since.
+    /// True if that scan is out of date, because pages were dropped since or could not be protected.
     is_scan_stale: bool,
     /// For each page, the number of times in a row that it was unchanged.
     idle: Vec<u8>,

@@ -25,6 +25,8 @@ impl Mapping {
         let mut unchanged = [0].into_iter().chain(starts).zip(ends.chain([access.open_bytes]));
         let protected = unchanged.try_for_each(|(start, end)| self.protect(start..end.max(start), MprotectFlags::READ));
         if protected.is_err() {
+            // Should this fail, too, only a scan can tell what messages change.
+            access.is_scan_stale = true;
             self.make_writable(&mut access)?;
         }
         protected.map(|()| true)
