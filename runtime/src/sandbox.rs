@@ -47,6 +47,8 @@ pub struct Sandbox {
     timed: Option<Duration>,
     /// Counts the steps of the next message.
     recorder: Option<Box<Recorder>>,
+    /// Fuel of the run of the last message that a protected memory stopped.
+    stopped_fuel: u64,
 }
 
 /// A memory for function sets of similar size. Restoring looks at the pages that the previous set changed, so small
@@ -63,12 +65,14 @@ impl Sandbox {
     pub(crate) fn new(host: Arc<Host>, settings: &Settings) -> Self {
         let hot = HotSets::new(settings.hot_max, settings.hot_after);
         let faults = FaultCounter::default();
-        Self { host, hot, shared: Vec::new(), faults, request: Writer::default(), timed: None, recorder: None }
+        let request = Writer::default();
+        Self { host, hot, shared: Vec::new(), faults, request, timed: None, recorder: None, stopped_fuel: 0 }
     }
 
     /// Runs one message through `functions`, within their limits.
     ///
-    /// Blocks for up to `Limits::time_ms_max`; the thread needs 2 MiB of stack.
+    /// Blocks for up to `Limits::time_ms_max`, or twice that if a protected memory stops the message, which is rare.
+    /// The thread needs 2 MiB of stack.
     pub fn call(&mut self, functions: &Functions, call: &Call) -> CallOutcome {
         let start = Instant::now();
         let first = match (call.entry_point, &call.single_function) {
@@ -84,6 +88,7 @@ impl Sandbox {
             Ok(mut run) => {
                 self.timed = self.timed.map(|_| run.in_guest);
                 self.recorder = run.recorder.take();
+                self.stopped_fuel = run.stopped_fuel;
                 outcome(run, first, functions.limits())
             }
             Err(error) => CallOutcome::new(Err(Failure::no_sandbox(first, &error))),
@@ -101,6 +106,11 @@ impl Sandbox {
         self.timed = Some(Duration::ZERO);
         let outcome = self.call(functions, call);
         (outcome, self.timed.take().unwrap_or_default())
+    }
+
+    /// Takes the fuel that the last message used beside that of its outcome, because it ran twice.
+    pub(crate) fn take_stopped_fuel(&mut self) -> u64 {
+        std::mem::take(&mut self.stopped_fuel)
     }
 
     /// Lists the steps of `functions`, for [`call_recorded`](Self::call_recorded).

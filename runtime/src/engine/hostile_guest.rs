@@ -46,6 +46,24 @@ fn a_guest_that_traps_or_lies_fails_one_message() {
 }
 
 #[test]
+fn a_message_that_a_protected_memory_stops_runs_again_and_is_charged_twice() {
+    let act = "(global.set $fuel (i64.sub (global.get $fuel) (i64.const 5)))
+        (i32.store (i32.const 32768) (i32.const 1))";
+    let engine = engine(&guest("i32.const 16384", act), Reset::PageScan);
+    let functions = engine.load(&Sources::default(), engine.limits()).unwrap();
+    let mut sandbox = engine.sandbox();
+    let is_protected = (0..10_000).any(|_| {
+        assert!(sandbox.call(&functions, &call(2)).result.is_ok());
+        sandbox.messages_protected() > 0
+    });
+    assert!(is_protected, "the memory was never protected");
+    assert_eq!(sandbox.take_stopped_fuel(), 0);
+    let outcome = sandbox.call(&functions, &call(HOSTILE_PORT));
+    assert!(outcome.result.is_ok(), "{outcome:?}");
+    assert_eq!((outcome.fuel, sandbox.take_stopped_fuel()), (5, 5));
+}
+
+#[test]
 fn a_guest_that_allocates_no_request_buffer_fails_the_load() {
     for alloc in ["i32.const -1", "unreachable", "i32.const 65536", "i32.const 65535"] {
         let engine = engine(&guest(alloc, ""), Reset::Copy);

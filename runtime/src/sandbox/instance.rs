@@ -84,6 +84,8 @@ pub(crate) struct Run {
     pub(crate) recorder: Option<Box<Recorder>>,
     /// True if it was stopped because it writes to a page of a protected memory.
     pub(crate) met_protection: bool,
+    /// Fuel of an earlier run of the same message, which was stopped for that reason.
+    pub(crate) stopped_fuel: u64,
 }
 
 /// An instance. Its whole state is the mapping, two globals and the size of its memory.
@@ -142,9 +144,10 @@ impl Instance {
         }
         *self.store.data_mut() =
             MemoryLimiter { bytes_max: task.limits.memory_bytes_max, has_refused: false, recorder };
-        let mut in_guest = Duration::ZERO;
+        let (mut in_guest, mut has_request) = (Duration::ZERO, false);
         let reply = self.write_request(host, task.request).and_then(|buffer| {
             self.set(self.fuel, Val::I64(fuel))?;
+            has_request = true;
             host.watchdog.arm(&self.mapping, task.deadline);
             let entered = task.timed.then(Instant::now);
             let reply = match task.operation {
@@ -156,7 +159,8 @@ impl Instance {
             // First of all: until here the watchdog may revoke access to the memory.
             if self.mapping.disarm()? { Err(TimedOut.into()) } else { self.read_reply(reply?, task.reply_bytes_max()) }
         });
-        let left = self.fuel_left().clamp(0, fuel);
+        // Allocating the request has fuel of its own.
+        let left = if has_request { self.fuel_left().clamp(0, fuel) } else { fuel };
         let met_protection = is_protected && reply.as_ref().is_err_and(may_be_protection);
         let mut run = Run {
             reply: reply.map_err(|error| self.failure(host, task.operation, &error)),
@@ -166,6 +170,7 @@ impl Instance {
             logs: Vec::new(),
             recorder: self.store.data_mut().recorder.take(),
             met_protection,
+            stopped_fuel: 0,
         };
         if let Err(failure) = &mut run.reply {
             self.trapped = true;

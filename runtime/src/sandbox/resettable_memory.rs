@@ -1,11 +1,13 @@
 //! A linear memory that is restored between messages, and the instance that runs in it.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
+use std::time::Instant;
 
 use super::host::Host;
-use super::instance::{Instance, Run, Task};
+use super::instance::{Instance, Run, Task, deadline};
 use super::protection::Protection;
 use crate::error::Error;
 use crate::load::module::Module;
@@ -70,7 +72,9 @@ impl ResettableMemory {
         if run.met_protection {
             // The message has changed nothing but this memory, which has been mapped anew.
             self.protection.postpone();
-            return self.run_once(host, faults, task);
+            let limit = deadline(Instant::now(), task.limits.time_ms_max);
+            let again = self.run_once(host, faults, &Task { deadline: limit, recorder: Cell::default(), ..*task })?;
+            return Ok(Run { stopped_fuel: run.fuel, ..again });
         }
         if module.is_none()
             && !self.mapping.is_protected()

@@ -62,8 +62,7 @@ impl CallWorker {
             return None;
         }
         self.outcomes.before_message(expected_fuel);
-        let outcome = self.call(functions, call);
-        let fuel = outcome.fuel;
+        let (outcome, fuel) = self.call(functions, call);
         self.outcomes.push(done, outcome);
         Some(fuel)
     }
@@ -80,10 +79,10 @@ impl CallWorker {
             if done.is_closed() || fuel > self.short_fuel_max {
                 break;
             }
-            let outcome = self.call(functions, call);
+            let (outcome, used) = self.call(functions, call);
             // The queue charges the job for restoring memory once.
             let restoring = if outcomes.is_empty() { 0 } else { JOB_FUEL };
-            fuel = fuel.saturating_add(outcome.fuel).saturating_add(restoring);
+            fuel = fuel.saturating_add(used).saturating_add(restoring);
             outcomes.push(outcome);
         }
         let has_run = !outcomes.is_empty();
@@ -92,8 +91,11 @@ impl CallWorker {
         has_run.then_some(fuel)
     }
 
-    fn call(&mut self, functions: &Functions, call: &Call) -> CallOutcome {
+    /// Runs one message; returns its outcome and the fuel that its tenant is charged.
+    fn call(&mut self, functions: &Functions, call: &Call) -> (CallOutcome, u64) {
         let outcome = catch_panic(|| self.sandbox.call(functions, call));
-        outcome.unwrap_or_else(|failure| CallOutcome::new(Err(failure)))
+        let outcome = outcome.unwrap_or_else(|failure| CallOutcome::new(Err(failure)));
+        let fuel = outcome.fuel.saturating_add(self.sandbox.take_stopped_fuel());
+        (outcome, fuel)
     }
 }
