@@ -195,6 +195,27 @@ fn nothing_survives_in_a_protected_memory() {
 }
 
 #[test]
+fn nothing_survives_any_ending_in_a_protected_memory() {
+    for ending in ENDINGS.iter().filter(|ending| ending.leaves_time()) {
+        let what = ending.name;
+        let mut harness = Harness::with_way((Reset::PageScan, Settings { hot_max: 1, hot_after: 1, ..settings() }));
+        let hider = Tenant::load(&harness, "one", Slot::Decoder, ending);
+        let usual = Tenant { ending: &ENDINGS[0], ..hider.clone() };
+        usual.look(&mut harness.sandbox, b"nothing", what);
+        let clean = harness.sandbox.next_memory(&hider.functions).unwrap();
+        let is_protected = (0..2000).any(|_| {
+            usual.hide(&mut harness.sandbox, SECRET, what);
+            assert!(harness.sandbox.next_memory(&hider.functions).unwrap() == clean, "before {what}");
+            harness.sandbox.messages_protected() > 0
+        });
+        assert!(is_protected, "the memory was never protected");
+        hider.hide(&mut harness.sandbox, SECRET, what);
+        assert!(harness.sandbox.next_memory(&hider.functions).unwrap() == clean, "after {what}");
+        hider.look(&mut harness.sandbox, SECRET, what);
+    }
+}
+
+#[test]
 fn a_trap_in_a_protected_memory_is_reported_in_full() {
     let limits = Limits { fuel: 2_000_000, ..settings().limits };
     let settings = Settings { hot_max: 1, hot_after: 1, limits, ..settings() };
