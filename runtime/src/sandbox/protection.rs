@@ -1,7 +1,7 @@
 //! Decides when a memory is protected: once its messages keep to the same pages.
 //!
 //! In a protected memory, pages that messages leave unchanged are read-only. So it needs no system call to show that a
-//! message has changed no other page, which takes as long as a twentieth of a small message. A message that does write
+//! message has changed no other page, which takes as long as a tenth of a small message. A message that does write
 //! to another page is stopped, and runs again without protection.
 
 use std::sync::Arc;
