@@ -5,7 +5,7 @@ mod id;
 use std::{collections::BTreeMap, future::ready, sync::Arc};
 
 use futures::{FutureExt, future::BoxFuture};
-use history::{History, Kind, Loss, NewRecord, Outcome, RecordId, logs_text, warnings_text};
+use history::{History, Kind, Loss, NewRecord, Outcome, RecordId, Settings, logs_text, warnings_text};
 use runtime::{LimitsByName, LimitsHash};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -59,11 +59,12 @@ pub struct Made<'a> {
 }
 
 impl Recorder {
-    /// Opens the history of a bridge: in its own directory, unless the settings name another one.
+    /// Opens the history of a bridge: in its own directory, or below the one of the settings.
     pub fn open(environment: &Environment, state_dir: &StateDir) -> Result<Self, Error> {
         let set = environment.pool.engine().limits();
         let limits = LimitsHash::of(set).prefix();
         let Some(settings) = environment.history.clone() else { return Ok(Self { history: None, limits }) };
+        let settings = apart(settings, &state_dir.name());
         let dir = settings.dir.clone().unwrap_or_else(|| state_dir.history());
         let services = history::Environment {
             clock: environment.clock.clone(),
@@ -137,6 +138,17 @@ impl Recorder {
     }
 }
 
+/// The settings for a bridge of this name. A handler may have the same ones, and an application of somebody else with
+/// the same id, so what a bridge records is never in the same directory or folder.
+fn apart(mut settings: Settings, name: &str) -> Settings {
+    settings.dir = settings.dir.map(|dir| dir.join("bridge").join(name));
+    let url = &mut settings.bucket.url;
+    if !url.is_empty() {
+        *url = format!("{}/bridge/{name}", url.trim_end_matches('/'));
+    }
+    settings
+}
+
 fn outcome(object: Option<&RawValue>, has_failed: bool) -> Outcome {
     match object {
         _ if has_failed => Outcome::Failed,
@@ -174,5 +186,33 @@ async fn write_limits(history: Arc<History>, limits: BTreeMap<[u8; 8], LimitsByN
     if let Err(error) = history.write_limits(limits).await {
         let error = ErrorChain(&error);
         tracing::warn!(%error, "other programs do not find the limits of functions beside the files of history");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use history::BucketSettings;
+
+    use super::*;
+
+    #[test]
+    fn a_bridge_records_below_what_handlers_share() {
+        let with = |url: &str| Settings {
+            dir: Some("/srv/history".into()),
+            bucket: BucketSettings { url: url.to_owned(), ..BucketSettings::default() },
+            ..Settings::default()
+        };
+        for (url, expected) in [
+            ("s3://bucket/folder", "s3://bucket/folder/bridge/chirpstack"),
+            ("s3://bucket/", "s3://bucket/bridge/chirpstack"),
+            ("", ""),
+        ] {
+            let settings = apart(with(url), "chirpstack");
+            assert_eq!(settings.bucket.url, expected);
+            assert_eq!(settings.dir.as_deref(), Some(Path::new("/srv/history/bridge/chirpstack")));
+        }
+        assert_eq!(apart(Settings::default(), "chirpstack"), Settings::default());
     }
 }

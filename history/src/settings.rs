@@ -16,7 +16,7 @@ use self::bucket::BucketSettings;
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Where history is. Handlers that share a directory see what the others have moved to Parquet files. By default,
-    /// `history` in the data directory; of `airlock bridge`, in the directory of the bridge.
+    /// `history` in the data directory. `airlock bridge` records in the directory of the bridge, or below this one.
     pub dir: Option<PathBuf>,
     /// Maximum size of the history of all applications on disk, in bytes. If there is more, the oldest is deleted; zero
     /// switches history off.

@@ -1,6 +1,7 @@
 //! The directory of a bridge: its client id, its imports from the network, how far it has published, and its history.
 
 use std::{
+    borrow::Cow,
     fs::{self, DirBuilder, File, TryLockError},
     io,
     os::unix::fs::DirBuilderExt,
@@ -64,6 +65,11 @@ impl StateDir {
     /// The file that says up to when messages have been published.
     pub fn positions(&self) -> PathBuf {
         self.path.join(POSITIONS)
+    }
+
+    /// Returns its name, which no other bridge with the same settings has.
+    pub fn name(&self) -> Cow<'_, str> {
+        self.path.file_name().unwrap_or_default().to_string_lossy()
     }
 
     /// The directory of what was processed.

@@ -1,6 +1,6 @@
 //! The history of what a bridge has processed.
 
-use std::fs;
+use std::{fs, path::PathBuf};
 
 use api::chirpstack::CodecRuntime;
 use bridge::{Environment, Running};
@@ -147,6 +147,21 @@ async fn settings_switch_history_off() {
     receive(&mut application, 1).await;
     off.stop().await;
     assert!(!network.dir.path().join("bridge/history").exists());
+}
+
+/// A handler with the same settings may have an application of somebody else with the same id.
+#[tokio::test]
+async fn a_directory_of_handlers_has_the_records_of_a_bridge_apart() {
+    let Some(network) = Network::start().await else { return };
+    network.device(DEVICE, SCRIPT);
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    let shared = network.dir.path().join("shared");
+    let bridge = bridge(&network, Settings { dir: Some(shared.clone()), ..Settings::default() }).await;
+    send(&mut chirpstack, DEVICE, 1, "AQ==").await;
+    receive(&mut application, 1).await;
+    bridge.stop().await;
+    let applications = |dir: PathBuf| StoredHistory::open(dir).unwrap().applications().unwrap().len();
+    assert_eq!((applications(shared.join("bridge/bridge")), applications(shared)), (1, 0));
 }
 
 #[tokio::test]
