@@ -207,6 +207,20 @@ async fn subscribes_and_sends_again_after_a_lost_connection() {
 }
 
 #[tokio::test]
+async fn a_connection_on_which_pings_are_not_answered_is_lost() {
+    let mut broker = Broker::start().await;
+    let client = broker.connect().await;
+    let (events, mut happened) = mpsc::channel(16);
+    let listener = client.on_connection(move |event| _ = events.try_send(event.clone()));
+    // From now on, the next ping is due once there is nothing else to do.
+    tokio::time::pause();
+    let Some(ConnectionEvent::Disconnect(reason)) = happened.recv().await else { panic!("it is not lost") };
+    assert!(reason.contains("ping"), "{reason}");
+    assert!(matches!(broker.next().await, Packet::PingReq));
+    client.off(listener);
+}
+
+#[tokio::test]
 async fn a_refused_subscription_leaves_the_client_usable() {
     let mut broker = Broker::start().await;
     let client = broker.connect().await;
