@@ -70,7 +70,11 @@ where
     T: DeserializeOwned,
     D: Deserializer<'de>,
 {
-    let list = <&RawValue>::deserialize(deserializer)?;
+    <&RawValue>::deserialize(deserializer).map(readable_items)
+}
+
+/// The items of a list that can be read; none of what is no list.
+pub fn readable_items<T: DeserializeOwned>(list: &RawValue) -> Vec<T> {
     let items: Vec<&RawValue> = serde_json::from_str(list.get()).unwrap_or_default();
-    Ok(items.into_iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect())
+    items.into_iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect()
 }

@@ -1,7 +1,10 @@
 //! An uplink as the history of the bridge has it.
 
 use api::chirpstack_events::gw;
-use bridge::{message::raw_object::RawObject, record::ReceivedUplink};
+use bridge::{
+    message::{radio::readable_items, raw_object::RawObject},
+    record::ReceivedUplink,
+};
 use prost::Message;
 use serde::Deserialize;
 use types::Timestamp;
@@ -76,7 +79,7 @@ impl Members {
             counter: members.get("fCnt").unwrap_or_default(),
             confirmed: members.get("confirmed").unwrap_or_default(),
             profile_name: device_profile_name,
-            rx: members.get("rxInfo").unwrap_or_default(),
+            rx: members.raw("rxInfo").map(readable_items).unwrap_or_default(),
             tx: members.get("txInfo").unwrap_or_default(),
         }
     }
@@ -91,5 +94,19 @@ impl From<UplinkRest> for Members {
             rx: uplink.rx_info.into_iter().map(RxInfo::from).collect(),
             tx: uplink.tx_info.map(TxInfo::from).unwrap_or_default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gateway_that_cannot_be_read_hides_no_others() {
+        let event = br#"{"deviceInfo": {"deviceProfileId": "p", "devEui": "1"},
+            "rxInfo": [{"gatewayId": "01"}, "no gateway", {"gatewayId": "02"}]}"#;
+        let metadata = UplinkEvent::parse(event).unwrap().to_received(Timestamp::default()).metadata;
+        let ids: Vec<_> = metadata.gateways.iter().map(|gateway| &*gateway.gtw_id).collect();
+        assert_eq!(ids, ["eui-01", "eui-02"]);
     }
 }

@@ -1,6 +1,6 @@
 //! An uplink as the history of the bridge has it.
 
-use bridge::record::ReceivedUplink;
+use bridge::{message::radio::readable_items, record::ReceivedUplink};
 use types::Timestamp;
 
 use super::{radio, uplink::UplinkMessage};
@@ -10,7 +10,7 @@ impl UplinkMessage<'_> {
     pub(crate) fn to_received(&self, received: Timestamp) -> ReceivedUplink<'_> {
         let airtime: String = self.uplink.get("consumed_airtime").unwrap_or_default();
         let settings = self.uplink.get("settings").unwrap_or_default();
-        let gateways = self.uplink.get("rx_metadata").unwrap_or_default();
+        let gateways = self.uplink.raw("rx_metadata").map(readable_items).unwrap_or_default();
         ReceivedUplink {
             received,
             port: self.port,
