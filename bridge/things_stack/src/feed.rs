@@ -40,7 +40,7 @@ pub(super) struct Feed {
     uid: String,
     subscriber: Subscriber,
     stored: StoredInProgress,
-    _task: AbortOnDropHandle<()>,
+    task: AbortOnDropHandle<()>,
 }
 
 /// Events of the connection, in order.
@@ -71,7 +71,7 @@ impl Feed {
         // The receiver ends only with the bridge.
         let subscriber =
             Subscriber::start(endpoint, subscription, move |delivery| _ = sender.send(Item::Live(delivery)));
-        Self { uid, subscriber, stored, _task: task }
+        Self { uid, subscriber, stored, task }
     }
 
     /// Watches whether live messages are being received.
@@ -91,7 +91,12 @@ impl Feed {
 
     /// Receives no more, and waits for the messages in progress.
     pub(super) async fn drain(self) {
-        self.subscriber.drain().await;
+        let Self { subscriber, stored, task, .. } = self;
+        subscriber.drain().await;
+        // Asks for no more, and delivers nothing once it has ended. A panic of the task has been logged.
+        task.abort();
+        _ = task.await;
+        stored.finished().await;
     }
 }
 

@@ -69,6 +69,12 @@ impl StoredInProgress {
     pub(crate) fn count(&self) -> usize {
         IN_FLIGHT_MAX.saturating_sub(self.0.available_permits())
     }
+
+    /// Waits until there are none.
+    pub(crate) async fn finished(&self) {
+        // It fails only for a closed semaphore, which this one never is.
+        drop(self.0.acquire_many(IN_FLIGHT_MAX as u32).await);
+    }
 }
 
 impl CatchUp {

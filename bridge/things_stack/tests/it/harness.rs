@@ -1,6 +1,6 @@
 //! The Things Stack's MQTT server and API, a broker for applications, and a bridge between them.
 
-use bridge::{Error, Running};
+use bridge::{Environment, Error, Running};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testing::{
@@ -54,12 +54,18 @@ impl Network {
     }
 
     /// A bridge, or why it cannot start.
+    pub async fn try_bridge(&self) -> Result<ThingsStackBridge, Error> {
+        self.try_bridge_with(None).await
+    }
+
+    /// The same with a history.
     ///
     /// A program that another test starts may inherit the lock of a stopped bridge's directory, until it is executed.
-    pub async fn try_bridge(&self) -> Result<ThingsStackBridge, Error> {
+    pub async fn try_bridge_with(&self, history: Option<history::Settings>) -> Result<ThingsStackBridge, Error> {
         let mut attempts = 0..500;
         loop {
-            match ThingsStackBridge::start(&self.settings, environment(self.dir.path(), "bridge")).await {
+            let environment = Environment { history: history.clone(), ..environment(self.dir.path(), "bridge") };
+            match ThingsStackBridge::start(&self.settings, environment).await {
                 Err(Error::Locked { .. }) if attempts.next().is_some() => {
                     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
                 }

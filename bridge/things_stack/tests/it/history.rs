@@ -1,15 +1,14 @@
 //! The history of what a bridge has processed.
 
-use bridge::{Environment, Running};
-use history::{Outcome, Query, Record, Settings, StoredHistory};
+use std::collections::BTreeSet;
+
+use bridge::Running;
+use history::{LIMIT_MAX, Outcome, Query, Record, Settings, StoredHistory};
 use serde_json::{Value, json};
 use testing::{MqttClient, soon, things_stack_uplink};
 use things_stack::ThingsStackBridge;
 
-use crate::{
-    environment::environment,
-    harness::{Network, topic},
-};
+use crate::harness::{Network, send, topic};
 
 const SCRIPT: &str = "function decodeUplink(input) {
     console.log(input.fPort);
@@ -17,10 +16,17 @@ const SCRIPT: &str = "function decodeUplink(input) {
     return {data: {n: input.bytes[0]}, warnings: ['low']} }
     function normalizeUplink(input) { return {data: {air: {temperature: input.data.n, smell: 1}}} }";
 
+/// A bridge that records.
+async fn bridge(network: &Network) -> ThingsStackBridge {
+    let bridge = network.try_bridge_with(Some(Settings::default())).await.unwrap();
+    soon("the bridge", bridge.ready()).await;
+    bridge
+}
+
 /// The bridge's records of an application, the oldest first.
 async fn records(network: &Network, app_id: &str) -> Vec<Record> {
     let stored = StoredHistory::open(network.dir.path().join("bridge/history")).unwrap();
-    let query = Query { oldest_first: true, ..Query::of(app_id.parse().unwrap()) };
+    let query = Query { oldest_first: true, limit: LIMIT_MAX, ..Query::of(app_id.parse().unwrap()) };
     stored.query(query).await.unwrap().records
 }
 
@@ -38,9 +44,7 @@ async fn an_uplink_is_recorded_with_what_its_formatter_saw_and_made_of_it() {
     let Some(network) = Network::start().await else { return };
     network.default_script(SCRIPT, "");
     network.device("dev1");
-    let environment = Environment { history: Some(Settings::default()), ..environment(network.dir.path(), "bridge") };
-    let bridge = ThingsStackBridge::start(&network.settings, environment).await.unwrap();
-    soon("the bridge", bridge.ready()).await;
+    let bridge = bridge(&network).await;
     let (mut things_stack, mut application) = (network.things_stack().await, network.application().await);
     let mut for_the_network = things_stack_uplink("dev1", 3, "AQ==");
     for_the_network["uplink_message"]["f_port"] = json!(0);
@@ -74,4 +78,35 @@ async fn an_uplink_is_recorded_with_what_its_formatter_saw_and_made_of_it() {
     assert_eq!(decoded.warnings, r#"["low","measurement 1: unknown field `air.smell`"]"#);
     assert!(failed.failure.as_ref().is_some_and(|failure| failure.contains("broken")), "{failed:?}");
     assert!(unchanged.functions.is_none() && unchanged.result.is_empty());
+}
+
+/// The bridge acknowledges these to nobody, but must not forget them when it stops.
+// Conformance: An uplink that a bridge has acknowledged
+#[tokio::test]
+async fn what_is_caught_up_on_while_the_bridge_stops_is_recorded() {
+    let Some(network) = Network::start().await else { return };
+    network.default_script(SCRIPT, "");
+    network.device("dev1");
+    let (mut things_stack, mut application) = (network.things_stack().await, network.application().await);
+    let first = bridge(&network).await;
+    send(&mut things_stack, "dev1", 1, "AQ==").await;
+    receive(&mut application, 1).await;
+    first.stop().await;
+    (2..200).for_each(|counter| network.api.store(things_stack_uplink("dev1", counter, "AQ==")));
+    let second = bridge(&network).await;
+    receive(&mut application, 1).await;
+    second.stop().await;
+    let mut last = MqttClient::connect(&network.broker.url()).await;
+    last.publish(&topic("dev1", "join"), "{}").await;
+    let mut published = BTreeSet::new();
+    loop {
+        let message = application.next().await;
+        if message.topic.ends_with("/join") {
+            break;
+        }
+        published.extend(message.json()["uplink_message"]["f_cnt"].as_u64());
+    }
+    let recorded = records(&network, "sensors_lab").await;
+    let recorded: BTreeSet<u64> = recorded.iter().map(|record| record.counter.into()).collect();
+    assert!(published.is_subset(&recorded), "{:?}", published.difference(&recorded));
 }
