@@ -20,5 +20,5 @@ pub use types;
 pub use error::{Error, Result};
 pub use network::{chirpstack, network_broker, things_stack};
 pub use random::{KEY_BYTES, random_eui, random_key};
-pub use transport::{COMPONENT_HEADER, ClientIdentity, Trust, without_credentials};
+pub use transport::{COMPONENT_HEADER, ClientIdentity, Socket, Trust, connect_socket, without_credentials};
 pub use types::{HexBytes, HexBytesError};

@@ -1,12 +1,14 @@
-//! Calls to services over gRPC and HTTP: their retries, and the certificates that they trust.
+//! Calls to services over gRPC and HTTP: their retries, and the certificates that they trust; sockets to brokers.
 
 pub(crate) mod grpc;
 pub(crate) mod http;
 pub(crate) mod retry;
+mod socket;
 mod trust;
 
 pub use self::{
     http::COMPONENT_HEADER,
+    socket::{Socket, connect_socket},
     trust::{ClientIdentity, Trust},
 };
 

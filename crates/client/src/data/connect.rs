@@ -12,15 +12,9 @@ use std::{
 use backon::ExponentialBuilder;
 use rumqttc::{Connect, ConnectReturnCode, ConnectionError, Login};
 use rustls::ClientConfig;
-use rustls_pki_types::ServerName;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-};
-use tokio_rustls::TlsConnector;
 use types::{AppId, Credential, Kind};
 
-use crate::{Error, Result, Trust};
+use crate::{Error, Result, Socket, Trust, connect_socket};
 
 pub(super) const SERVICE: &str = "MQTT broker";
 
@@ -36,11 +30,6 @@ pub(super) fn client_id() -> String {
     // Its keys are random, and differ each time.
     format!("airlock{:016x}", RandomState::new().build_hasher().finish())
 }
-
-/// A connection to a broker, with or without TLS.
-pub(super) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Socket for T {}
 
 /// A broker, and who connects to it.
 pub(super) struct Endpoint {
@@ -70,11 +59,7 @@ impl Endpoint {
     }
 
     pub(super) async fn connect(&self) -> io::Result<Box<dyn Socket>> {
-        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
-        tcp.set_nodelay(true)?;
-        let Some(config) = &self.tls else { return Ok(Box::new(tcp)) };
-        let name = ServerName::try_from(self.host.clone()).map_err(io::Error::other)?;
-        Ok(Box::new(TlsConnector::from(config.clone()).connect(name, tcp).await?))
+        connect_socket(&self.host, self.port, self.tls.as_ref()).await
     }
 
     /// The first packet, for a connection that has no session.

@@ -13,7 +13,8 @@ use tokio::{
 };
 use tokio_util::codec::Framed;
 
-use super::connect::{Endpoint, KEEP_ALIVE_S, Socket};
+use super::connect::{Endpoint, KEEP_ALIVE_S};
+use crate::Socket;
 
 /// Maximum size of a packet that is sent or received, in bytes.
 const PACKET_BYTES_MAX: usize = 1024 * 1024;

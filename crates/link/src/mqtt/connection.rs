@@ -2,19 +2,19 @@
 //! cost more than everything else that is done for a message.
 
 mod arrivals;
-mod socket;
 mod writer;
 
 use std::{collections::VecDeque, pin::pin, time::Duration};
 
 use bytes::{Bytes, BytesMut};
+use client::{Socket, connect_socket};
 use tokio::{
     io::{AsyncReadExt, ReadHalf, split},
     sync::mpsc::Sender,
     time::timeout,
 };
 
-use self::{arrivals::Settled, socket::Socket, writer::Writer};
+use self::{arrivals::Settled, writer::Writer};
 use super::{
     endpoint::Endpoint,
     lost::Lost,
@@ -80,7 +80,9 @@ impl Connection {
     }
 
     async fn try_open(endpoint: &Endpoint, protocol: Protocol, role: Role) -> Result<Self, Lost> {
-        let socket = socket::connect(endpoint).await.map_err(|error| Lost::io(&error, protocol))?;
+        let Endpoint { url, tls, .. } = endpoint;
+        let socket = connect_socket(&url.host, url.port, tls.as_ref()).await;
+        let socket = socket.map_err(|error| Lost::io(&error, protocol))?;
         Self::over(socket, endpoint, protocol, role).await
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
+use client::Socket;
 use tokio::{
     io::{AsyncWriteExt, WriteHalf},
     sync::mpsc::{Receiver, Sender, channel},
@@ -12,7 +13,6 @@ use tokio::{
 use super::{
     super::{lost::Lost, packet, protocol::Protocol},
     arrivals::{Arrivals, Settled},
-    socket::Socket,
 };
 
 /// Nothing but a ping is added to as much as is not sent yet, in bytes.
