@@ -1,7 +1,7 @@
 //! The link with which whoever has started the server creates its first account, which is an operator's.
 //!
-//! Only the terminal shows the link. It ends at its first use, and with the process; a store that has users gets none.
-//! Anybody else may still register, and does not become an operator.
+//! Only the terminal shows the link. It ends at its first use, at that of another process's on the same store, and with
+//! the process; a store that has users gets none. Anybody else may still register, and does not become an operator.
 
 use std::{
     net::IpAddr,
@@ -25,7 +25,7 @@ const CONTEXT: &str = "first account";
 pub(crate) struct FirstAccount {
     /// The hash of the link's token; none if there is no link.
     token: OnceLock<KeyedHash>,
-    /// The user who has used the link of this process or of an earlier one.
+    /// The user who has used the link of this process or of another one, as far as that was read.
     user_id: Arc<OnceLock<UserId>>,
     /// Held while the link is used, so that it creates one account.
     using: Mutex<()>,
@@ -37,10 +37,12 @@ struct FirstAccountRecord {
 }
 
 impl Account {
-    /// Reads who has created the first account.
+    /// Reads who has created the first account, unless it is known: it may have been in another process on this store.
     pub(super) async fn read_first_account(&self) -> Result<()> {
-        if let Some(record) = self.documents.read::<FirstAccountRecord>(&key()?).await? {
-            // It is read once, before anybody can use a link.
+        if self.first_account.user_id.get().is_none()
+            && let Some(record) = self.documents.read::<FirstAccountRecord>(&key()?).await?
+        {
+            // Whoever reads it at the same time sets the same.
             _ = self.first_account.user_id.set(record.value.user_id);
         }
         Ok(())
@@ -63,25 +65,33 @@ impl Account {
         Ok(is_new.then(|| format!("{}/register?first={token}", self.public_url)))
     }
 
-    /// Returns true for the token of the link until it is used.
-    pub(crate) fn is_first_account_link(&self, token: &str) -> bool {
+    /// Returns true for the token of the link until there is a first account.
+    pub(crate) async fn is_first_account_link(&self, token: &str) -> Result<bool> {
         let hash = self.first_account.token.get();
-        self.first_account.user_id.get().is_none()
-            && hash.is_some_and(|hash| self.keys.verify_hash(hash, CONTEXT, token.as_bytes()))
+        if !hash.is_some_and(|hash| self.keys.verify_hash(hash, CONTEXT, token.as_bytes())) {
+            return Ok(false);
+        }
+        self.read_first_account().await?;
+        Ok(self.first_account.user_id.get().is_none())
     }
 
     /// Creates the first account for whoever has the link. Its address counts as confirmed: there is nobody to ask.
     pub(crate) async fn register_first(&self, token: &str, new: NewUser, from: IpAddr) -> Result<User> {
         let _using = self.first_account.using.lock().await;
-        if !self.is_first_account_link(token) {
+        if !self.is_first_account_link(token).await? {
             return Err(Error::FirstAccountLink);
         }
         let user = self.add_user(new).await?;
         let (key, record) = (key()?, FirstAccountRecord { user_id: user.id.clone() });
         let object = format!("{} from {from}", user.username);
         let change = self.audit.change("operator appointed", &user.id, &object)?;
-        // Of several processes on one store, another one may have been faster: one account is an operator's.
-        if change.run(self.documents.create(&key, &record)).await? {
+        let appointed = self.documents.create(&key, &record).await;
+        match &appointed {
+            // Of several processes on one store, another one was faster: one account is an operator's.
+            Ok(false) => change.not_made(),
+            outcome => change.end(outcome),
+        }
+        if appointed? {
             _ = self.first_account.user_id.set(user.id.clone());
         }
         self.remember_address(&user.id, from).await;

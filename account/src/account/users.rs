@@ -80,7 +80,7 @@ impl Account {
     /// no more than their own profile.
     async fn check_operator(&self, caller: &Caller) -> Result<UserId> {
         let user_id = caller.user_with(&Scope::Profile)?;
-        if !self.is_operator(&user_id) {
+        if !self.is_operator(&user_id).await? {
             return Err(Error::NotOperator);
         }
         let client = match &caller.user_and_claims()?.1.client {
@@ -91,8 +91,9 @@ impl Account {
     }
 
     /// Returns true for users in the settings, or if those name none, for that of the first account.
-    fn is_operator(&self, user_id: &UserId) -> bool {
-        self.operators.contains(user_id) || self.first_operator().get() == Some(user_id)
+    async fn is_operator(&self, user_id: &UserId) -> Result<bool> {
+        self.read_first_account().await?;
+        Ok(self.operators.contains(user_id) || self.first_operator().get() == Some(user_id))
     }
 
     /// Returns true for first-party clients, and for the console of this site.

@@ -111,9 +111,31 @@ async fn the_link_ends_with_its_process_and_the_operator_stays() {
 async fn of_two_processes_on_one_store_one_appoints_the_operator() {
     let first = Service::start().await;
     let second = first.reopen().await;
-    let ((_, one), (_, other)) = (link(&first).await, link(&second).await);
+    let ((_, one), (path, other)) = (link(&first).await, link(&second).await);
     assert_eq!(register(&first, &one, "alice", PASSWORD).await.status, 303);
-    assert_eq!(register(&second, &other, "bobby", PASSWORD).await.status, 303, "an account as any other");
-    let now = first.reopen().await;
-    assert!(is_operator(&now, "alice").await && !is_operator(&now, "bobby").await);
+    assert_eq!(Browser::new(&second).get(&path).await.status, 403, "its link has ended, too");
+    assert_eq!(register(&second, &other, "bobby", PASSWORD).await.status, 403);
+    assert_eq!(second.account.list_users(None).await.unwrap().len(), 1);
+    for service in [&first, &second, &first.reopen().await] {
+        assert!(is_operator(service, "alice").await);
+    }
+}
+
+// Conformance: the first account: an operator's, by a link that works once
+#[tokio::test]
+async fn of_two_processes_whose_links_are_used_at_once_one_appoints_the_operator() {
+    let first = Service::start().await;
+    let second = first.reopen().await;
+    let ((_, one), (_, other)) = (link(&first).await, link(&second).await);
+    let (alice, bobby) =
+        tokio::join!(register(&first, &one, "alice", PASSWORD), register(&second, &other, "bobby", PASSWORD));
+    let mut operators = 0;
+    for (name, page) in [("alice", alice), ("bobby", bobby)] {
+        if page.status == 303 {
+            let (here, there) = (is_operator(&first, name).await, is_operator(&second, name).await);
+            assert_eq!(here, there, "{name}");
+            operators += usize::from(here);
+        }
+    }
+    assert_eq!(operators, 1);
 }

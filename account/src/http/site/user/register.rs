@@ -72,7 +72,7 @@ pub(in crate::http::site) async fn show(
     query: Result<Query<Link>, QueryRejection>,
 ) -> Result<Page<Register>, HttpError> {
     let Link { first, next } = query.map(|Query(link)| link).unwrap_or_default();
-    if !first.is_empty() && !account.is_first_account_link(&first) {
+    if !first.is_empty() && !account.is_first_account_link(&first).await? {
         return Err(Error::FirstAccountLink.into());
     }
     Ok(page(&account, viewer.frame(), Form::with([(FIRST, first), (NEXT, next)])).await)
