@@ -72,9 +72,10 @@ fn meaning(error: &client::Error) -> Option<&'static str> {
         return None;
     }
     match error.kind() {
-        Kind::Denied => {
-            Some("You lack a right that this needs: ask somebody who manages the collaborators of the application.")
-        }
+        Kind::Denied => Some(
+            "You lack a right that this needs: ask somebody who manages the collaborators of the application, or the \
+             operator.",
+        ),
         Kind::Unauthenticated => Some("A service does not accept your login: log out, and log in again."),
         Kind::Exhausted => Some("More was asked for than is allowed at a time: try again in a moment."),
         Kind::Full => Some("There is no room for more: delete something, or ask the operator for more."),
