@@ -118,7 +118,9 @@ pub(crate) async fn run(serve: Serve, settings: Settings, global: &GlobalOptions
 
 /// Says where whoever has started Airlock for the first time goes on in a browser.
 fn first_account(link: &str) -> String {
-    format!("Open this address in a browser to create the first account. It works once:\n\n  {link}\n\n")
+    format!(
+        "Open this address in a browser to create the first account, the operator's. It works once:\n\n  {link}\n\n"
+    )
 }
 
 /// Returns the next steps for people who start Airlock for the first time, with the options by which commands find
