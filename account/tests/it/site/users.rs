@@ -35,6 +35,8 @@ async fn a_registration_goes_on_where_the_login_would_have() {
     let register = links[0].attr("href").unwrap().to_owned();
     let form = Browser::new(&service).get(&register).await;
     assert_eq!(form.value("[name=next]"), "/my/new-gateway?x=1&y");
+    let back = form.all("main a[href^='/users/login']")[0].attr("href").unwrap().to_owned();
+    assert_eq!(Browser::new(&service).get(&back).await.value("[name=next]"), "/my/new-gateway?x=1&y");
     for (name, next, place) in [
         ("alice", "/my/new-gateway?x=1&y", "/my/new-gateway?x=1&y"),
         ("bobby", "//evil.example", "/my/applications"),

@@ -107,11 +107,11 @@ pub(in crate::http::site) fn welcome(account: &Account, value: &Secret, next: &s
     (cookie::set(account, value), Redirect::to(next))
 }
 
-/// The path of the registration that goes on at `next`.
-fn registration_path(next: &str) -> String {
+/// The path of a login or a registration that goes on at `next`.
+pub(super) fn path_leading_to(path: &str, next: &str) -> String {
     match next {
-        "" => "/register".to_owned(),
-        next => format!("/register?next={}", utf8_percent_encode(next, NON_ALPHANUMERIC)),
+        "" => path.to_owned(),
+        next => format!("{path}?next={}", utf8_percent_encode(next, NON_ALPHANUMERIC)),
     }
 }
 
@@ -140,7 +140,7 @@ pub(in crate::http::site) async fn page(
         path: format!("/users/login/{}?next={}", provider.name, utf8_percent_encode(&next, NON_ALPHANUMERIC)),
     };
     let providers = account.providers.iter().map(link).collect();
-    let register = registration_path(&next);
+    let register = path_leading_to("/register", &next);
     let page = Page::new(Login { frame: viewer.frame(), form, next, register, client, providers });
     match consent_request {
         Some(consent) => page.leading_to(&consent.redirect_uri),

@@ -46,6 +46,11 @@ impl Register {
         !self.form.value(FIRST).is_empty()
     }
 
+    /// The path of the login for those who have an account.
+    fn login_path(&self) -> String {
+        login::path_leading_to("/users/login", self.form.value(NEXT))
+    }
+
     /// Returns a hint about the use of the address.
     fn email_hint(&self) -> &'static str {
         match self.sends_mail {
