@@ -90,23 +90,6 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
         op.doc("ListRecords", "List the uplinks and events of an application that were kept, the newest first")
             .fails(&[Kind::NotFound])
     });
-    let record = get_with(get, |op| {
-        op.doc(
-            "GetRecord",
-            "Get an uplink or event that was kept. If it was not found, but may be in a file of history that cannot be \
-             read, the status is 503, and the error names the file",
-        )
-        .fails(&[Kind::NotFound])
-    });
-    let deliveries = get_with(list_deliveries, |op| {
-        op.doc(
-            "ListDeliveries",
-            "Say what became of a kept uplink or event at each receiver that gets such messages now: whether it waits, with \
-             the attempts to deliver it, or was given up. What was delivered is not kept. With the right settings, webhooks \
-             are among them",
-        )
-        .fails(&[Kind::NotFound])
-    });
     let export = get_with(export, |op| {
         op.doc(
             "ExportRecords",
@@ -151,6 +134,28 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
         .api_route("/applications/{app_id}/history/chart", chart)
         .api_route("/applications/{app_id}/history/decode", decode)
         .api_route("/applications/{app_id}/history/replay", send)
+        .merge(routes_of_record())
+}
+
+fn routes_of_record() -> ApiRouter<Arc<Operations>> {
+    let record = get_with(get, |op| {
+        op.doc(
+            "GetRecord",
+            "Get an uplink or event that was kept. If it was not found, but may be in a file of history that cannot be \
+             read, the status is 503, and the error names the file",
+        )
+        .fails(&[Kind::NotFound])
+    });
+    let deliveries = get_with(list_deliveries, |op| {
+        op.doc(
+            "ListDeliveries",
+            "Say what became of a kept uplink or event at each receiver that gets such messages now: whether it waits, with \
+             the attempts to deliver it, or was given up. What was delivered is not kept. With the right settings, webhooks \
+             are among them",
+        )
+        .fails(&[Kind::NotFound])
+    });
+    ApiRouter::new()
         .api_route("/applications/{app_id}/history/{id}", record)
         .api_route("/applications/{app_id}/history/{id}/deliveries", deliveries)
 }
