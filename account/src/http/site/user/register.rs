@@ -97,6 +97,8 @@ pub(in crate::http::site) async fn register(
     };
     let user = match registered {
         Ok(user) => user,
+        // The form is for an account that nobody can create any more.
+        Err(error @ Error::FirstAccountLink) => return Err(error.into()),
         Err(error) => {
             let (form, status) = Form::refused(&fields, error)?;
             return Ok(page(&account, viewer.frame(), form).await.with_status(status).into_response());
