@@ -255,8 +255,7 @@ fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
         .find_map(|member| response.as_ref()?.get(member)?.as_str())
         .map_or_else(|| status.to_string(), str::to_owned);
     let (kind, retry_after) = (kind(status), retry_after(headers));
-    // Our services repeat the status in the body.
-    if response.is_none_or(|response| response["code"] != status.as_u16()) {
+    if !response.is_some_and(|response| is_ours(status, &response)) {
         return Error::Foreign { kind, message, retry_after };
     }
     // The challenge is about the credential in the header. Without it, a key in the body may be what was refused.
@@ -264,6 +263,12 @@ fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
         return Error::NotAccepted { message };
     }
     Error::Refused { kind, message, retry_after }
+}
+
+/// Our services repeat the status in the body, or have the code of gRPC there and the text twice.
+fn is_ours(status: StatusCode, response: &serde_json::Value) -> bool {
+    let is_gateway = || response["code"].is_u64() && response["error"].is_string();
+    response["code"] == status.as_u16() || (is_gateway() && response["error"] == response["message"])
 }
 
 fn kind(status: StatusCode) -> Kind {
@@ -322,9 +327,24 @@ mod tests {
     }
 
     #[test]
+    fn the_handler_has_the_code_of_grpc_and_the_text_twice() {
+        let body = br#"{"error":"no `devices` right","code":7,"message":"no `devices` right"}"#;
+        let error = refused(StatusCode::FORBIDDEN, &HeaderMap::new(), body);
+        assert!(matches!(error, Error::Refused { kind: Kind::Denied, .. }), "{error:?}");
+    }
+
+    #[test]
     fn an_error_that_does_not_repeat_its_status_is_not_from_the_service() {
         let challenged = HeaderMap::from_iter([(WWW_AUTHENTICATE, HeaderValue::from_static("Basic"))]);
-        for body in ["", "<html>", "[401]", r#"{"error":"no"}"#, r#"{"code":5,"error":"no"}"#, r#"{"code":"401"}"#] {
+        for body in [
+            "",
+            "<html>",
+            "[401]",
+            r#"{"error":"no"}"#,
+            r#"{"code":5,"error":"no"}"#,
+            r#"{"code":"401"}"#,
+            r#"{"code":16,"message":"no"}"#,
+        ] {
             for headers in [HeaderMap::new(), challenged.clone()] {
                 let error = refused(StatusCode::UNAUTHORIZED, &headers, body.as_bytes());
                 assert!(matches!(error, Error::Foreign { kind: Kind::Unauthenticated, .. }), "{error:?}");
