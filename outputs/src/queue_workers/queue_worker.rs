@@ -90,8 +90,8 @@ enum Attempt {
 struct Round {
     settled: Settled,
     has_failed: bool,
-    /// The last failure, if there was one.
-    reason: String,
+    /// The last failure, if there was one. That the receiver refuses a message for good is none.
+    failure: Option<String>,
     /// Pause that the receiver asks for.
     wait: Option<Duration>,
 }
@@ -187,9 +187,10 @@ impl QueueWorker {
     /// Keeps in memory what became of a round, for those who ask.
     fn note(&self, round: &Round) {
         self.progress.note_attempts(&self.attempts);
-        match round.has_failed && round.settled.delivered.is_empty() {
-            true => self.progress.failed(self.context.clock.now(), &round.reason),
-            false => self.progress.succeeded(),
+        match &round.failure {
+            _ if !round.settled.delivered.is_empty() => self.progress.succeeded(),
+            Some(failure) => self.progress.failed(self.context.clock.now(), failure),
+            None => {}
         }
     }
 
@@ -268,7 +269,12 @@ impl QueueWorker {
             *attempts += 1;
         }
         let attempts = *attempts;
-        if matches!(error, SendError::Refused(_)) || attempts >= self.context.attempts_max {
+        let is_refused = matches!(error, SendError::Refused(_));
+        if !is_refused {
+            // A message that is given up has not got through either.
+            round.failure = Some(error.to_string());
+        }
+        if is_refused || attempts >= self.context.attempts_max {
             let reason = error.to_string();
             if self.destination.kind != WEBHOOK {
                 // Nobody but the operator can do something about it.
@@ -279,7 +285,6 @@ impl QueueWorker {
         metrics::count(&self.destination, Fate::Retried, 1);
         tracing::debug!(destination = %self.destination, %error, "cannot deliver a message: trying again");
         round.has_failed = true;
-        round.reason = error.to_string();
         if let SendError::Failed { wait: Some(wait), .. } = error {
             round.wait = round.wait.max(Some(wait.min(ASKED_PAUSE_MAX)));
         }

@@ -1,5 +1,6 @@
 //! Webhooks whose receivers are away, slow or hostile: what they may use, and what they get in the end.
 
+mod deliveries;
 mod receiver;
 
 use std::{

@@ -83,6 +83,11 @@ impl Receiver {
         self.shared.status.store(400, Ordering::SeqCst);
     }
 
+    /// Fails on everything.
+    pub(super) fn fail(&self) {
+        self.shared.status.store(500, Ordering::SeqCst);
+    }
+
     /// Does not answer.
     pub(super) fn freeze(&self) {
         self.shared.is_frozen.send_replace(true);
