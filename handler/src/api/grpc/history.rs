@@ -1,14 +1,16 @@
 //! History of messages over gRPC.
 
+use ::history::ExportPart;
 use api::history::{
     Chart, ChartQuery, DecodeAgain, DecodeReport, ExportQuery, FilePart, Query, Record, RecordIdentifier, RecordList,
     SendAgain, SendReport, history_manager_server::HistoryManager,
 };
 use futures::{
-    StreamExt, TryStreamExt,
+    Stream, StreamExt, TryStreamExt,
+    future::ready,
     stream::{self, BoxStream},
 };
-use server::{grpc::split, serve::PartTurns};
+use server::{grpc::split, ledger::Exceeded, serve::PartTurns, status::to_status};
 use tonic::{Request, Response, Status};
 
 use super::Service;
@@ -54,12 +56,13 @@ impl HistoryManager for Service {
     }
 
     async fn export(&self, request: Request<ExportQuery>) -> Result<Response<Self::ExportStream>, Status> {
+        let turns = PartTurns::in_extensions(request.extensions());
         let (caller, message) = split(request)?;
         let (query, format) = export_query(message)?;
         let parts = self.operations.export_records(caller, query, format).await?;
         let messages = parts
-            .map_ok(|part| stream::iter(file_messages(part)).map(Ok::<_, Status>))
             .map_err(|error| Status::from(Error::from(error)))
+            .and_then(move |part| ready(charged_messages(part, &turns).map_err(|exceeded| to_status(&exceeded))))
             .try_flatten();
         Ok(Response::new(messages.boxed()))
     }
@@ -78,4 +81,20 @@ impl HistoryManager for Service {
         let reports = self.operations.send_again(caller, sent).await?;
         Ok(Response::new(reports.map_ok(send_again::report_message).map_err(Status::from).boxed()))
     }
+}
+
+/// The messages of a part. Its owner pays for all of it until the last one is read: a client may read slowly, and the
+/// server itself charges only for a message that it has got.
+fn charged_messages(
+    part: ExportPart,
+    turns: &PartTurns,
+) -> Result<impl Stream<Item = Result<FilePart, Status>> + Send + use<>, Exceeded> {
+    let bytes = match &part {
+        ExportPart::Bytes(bytes) => bytes.len(),
+        ExportPart::Unreadable(_) => 0,
+    };
+    let rest = (file_messages(part), turns.charge_response(bytes)?);
+    Ok(stream::unfold(rest, |(mut messages, charge)| {
+        ready(messages.next().map(|message| (Ok(message), (messages, charge))))
+    }))
 }

@@ -164,6 +164,24 @@ async fn an_owner_decodes_within_a_share_of_memory_until_a_call_ends() {
 
 // Conformance: gRPC exports, charts, decodes again and sends again as REST does
 #[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_a_file_is_within_the_share_of_responses_until_it_is_read() {
+    let network = Network::with(|settings| settings.budgets.response_bytes_per_owner_max = 256 << 10).await;
+    let owner = network.owner("large").await;
+    owner.add_device("warm").await;
+    owner.set_functions(["function Decoder() { return { text: 'x'.repeat(12000) }; }", "", ""]).await.unwrap();
+    for byte in 0..40 {
+        owner.simulate("warm", &[byte], 1).await.unwrap();
+    }
+    let mut client = connect(&network).await;
+    for (port, expected) in [(1, Code::ResourceExhausted), (2, Code::Ok)] {
+        let query = export_query(&owner, Query { port: Some(port), ..uplinks() }, "jsonl");
+        assert_eq!(code(&all(client.export(owner.sign(query)).await).await), expected, "port {port}");
+    }
+    network.stack.stop().await;
+}
+
+// Conformance: gRPC exports, charts, decodes again and sends again as REST does
+#[tokio::test(flavor = "multi_thread")]
 async fn an_application_is_corrected_by_one_call_at_a_time_until_its_client_leaves() {
     let network = Network::start().await;
     let owner = owner_of_ten(&network).await;
