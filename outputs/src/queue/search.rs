@@ -12,6 +12,8 @@ use crate::{
 const READ_MAX: usize = 64;
 /// Maximum number of records that a search looks at in each part.
 const LOOKED_MAX: usize = 512;
+/// The same in bytes, of those whose bodies it reads.
+const READ_BYTES_MAX: usize = 1 << 20;
 
 /// A message, as it can be told from others.
 pub struct Sought<'a> {
@@ -43,12 +45,20 @@ impl Queues {
         sought: &Sought<'_>,
     ) -> Result<Search, Error> {
         let prefix = destination.prefix(part)?;
-        let (mut after, mut looked) = (destination.message(part, &ids::begin(sought.before))?, 0);
+        let mut after = destination.message(part, &ids::begin(sought.before))?;
+        let (mut looked, mut read_bytes) = (0, 0);
         loop {
             let entries = self.store.list(&prefix, Some(&after), READ_MAX).await?;
             for entry in &entries {
                 let queued = Queued::look_at(part, entry);
-                if self.is_sought(destination, &queued, sought).await? {
+                if queued.message.dev_id.as_ref() != Some(sought.dev_id) || queued.message.event != sought.event {
+                    continue;
+                }
+                if read_bytes >= READ_BYTES_MAX {
+                    return Ok(Search::Missing { is_certain: false });
+                }
+                read_bytes += queued.size.bytes;
+                if self.is_body(destination, &queued, sought).await? {
                     return Ok(Search::Found(Box::new(queued)));
                 }
             }
@@ -61,10 +71,7 @@ impl Queues {
         }
     }
 
-    async fn is_sought(&self, destination: &Destination, queued: &Queued, sought: &Sought<'_>) -> Result<bool, Error> {
-        if queued.message.dev_id.as_ref() != Some(sought.dev_id) || queued.message.event != sought.event {
-            return Ok(false);
-        }
+    async fn is_body(&self, destination: &Destination, queued: &Queued, sought: &Sought<'_>) -> Result<bool, Error> {
         let message = self.message(destination, queued).await?;
         Ok(message.is_some_and(|message| (sought.is_body)(message.body.get())))
     }

@@ -1,8 +1,10 @@
-//! What is known of deliveries to webhooks: since when they fail.
+//! What is known of deliveries to webhooks: since when they fail, and what became of a message.
 
-use outputs::Settings;
+use outputs::{DeliveryState, Outputs, Settings, Sought};
+use serde_json::Value;
+use types::Timestamp;
 
-use super::{receiver::Receiver, set, settings, start, stored, until};
+use super::{publish_large, receiver::Receiver, set, settings, start, stored, until};
 use crate::harness::{app_id, publish_numbers, store};
 
 #[tokio::test]
@@ -20,5 +22,28 @@ async fn giving_a_message_up_does_not_end_the_failures() {
     let first = since();
     until("one is given up", async || stored(&store, "dead/").await.0 > 0).await;
     assert_eq!(since(), first);
+    outputs.stop().await;
+}
+
+/// The state of the message with this number at the only webhook.
+async fn state(outputs: &Outputs, number: u64) -> DeliveryState {
+    let is_body = |body: &str| serde_json::from_str::<Value>(body).unwrap()["n"] == number;
+    let (dev_id, before) = ("dev-1".parse().unwrap(), Timestamp::from_millis(0));
+    let sought = Sought { dev_id: &dev_id, event: "up", before, is_body: &is_body };
+    outputs.deliveries(&app_id("my-app"), &sought).await.unwrap().pop().unwrap().state
+}
+
+#[tokio::test]
+async fn a_search_reads_few_large_bodies_and_says_that_there_are_more() {
+    let (store, receiver) = (store(), Receiver::start().await);
+    let outputs = start(&store, &settings());
+    set(&outputs, &app_id("my-app"), "hook", &receiver.url()).await;
+    receiver.stop().await;
+    publish_large(&outputs, 0..20).await;
+    assert!(matches!(state(&outputs, 19).await, DeliveryState::Waiting { .. }));
+    assert!(matches!(state(&outputs, 99).await, DeliveryState::Settled { is_certain: true }));
+    publish_large(&outputs, 20..100).await;
+    assert!(matches!(state(&outputs, 19).await, DeliveryState::Waiting { .. }));
+    assert!(matches!(state(&outputs, 99).await, DeliveryState::Settled { is_certain: false }));
     outputs.stop().await;
 }
