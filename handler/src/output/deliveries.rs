@@ -10,8 +10,8 @@ use types::{AppId, DevId, Timestamp};
 
 use super::Message;
 
-/// Time before a message was recorded in which outputs may have taken it.
-const TAKEN_BEFORE: Duration = Duration::from_secs(5);
+/// Time before and after a message was recorded in which outputs may have taken it.
+const TAKEN_WITHIN: Duration = Duration::from_secs(5);
 /// The mark of messages that are sent again.
 const AGAIN: &str = "is_retry";
 
@@ -25,16 +25,18 @@ pub struct PublishedMessage {
     pub event: String,
     /// A moment before outputs took it.
     pub before: Timestamp,
+    /// A moment after that.
+    after: Timestamp,
     /// The message as it would be sent again; none if its device is gone.
     pub again: Option<Message>,
     identity: Identity,
 }
 
-/// What no other message of the device has.
+/// What tells it from other messages of the device.
 enum Identity {
     /// Its frame counter, its bytes in Base64, and when it was received. A correction has the same.
     Uplink(u64, String, String),
-    /// The whole body.
+    /// The whole body, which another one at another time may have, too.
     Event(Value),
 }
 
@@ -45,23 +47,24 @@ impl PublishedMessage {
             Kind::Uplink => {
                 Identity::Uplink(record.counter.into(), STANDARD.encode(&record.payload), record.received.to_rfc3339())
             }
-            Kind::Event(_) => Identity::Event(without_mark(&record.result)),
+            Kind::Event(_) => Identity::Event(unmarked(&record.result).0),
         };
         Self {
             app_id: record.app_id.clone(),
             dev_id: record.dev_id.clone(),
             event: record.kind.as_str().to_owned(),
-            before: record.id.recorded().minus(TAKEN_BEFORE),
+            before: record.id.recorded().minus(TAKEN_WITHIN),
+            after: record.id.recorded().plus(TAKEN_WITHIN),
             again,
             identity,
         }
     }
 
-    /// Returns true if this is its body.
-    pub fn is_body(&self, body: &str) -> bool {
-        let body = without_mark(body);
+    /// Returns true if a message with this body, which outputs took at this time, is it, or is it again.
+    pub fn is_it(&self, body: &str, taken: Timestamp) -> bool {
+        let (body, is_again) = unmarked(body);
         match &self.identity {
-            Identity::Event(event) => body == *event,
+            Identity::Event(event) => body == *event && (is_again || taken <= self.after),
             Identity::Uplink(counter, payload, time) => {
                 body["counter"].as_u64().unwrap_or_default() == *counter
                     && body["payload_raw"].as_str().unwrap_or_default() == payload
@@ -77,17 +80,20 @@ pub fn unkept(kind: &str, subscribers: usize) -> Delivery {
     Delivery { kind: kind.to_owned(), subscribers: Some(subscribers), ..Delivery::default() }
 }
 
-fn without_mark(body: &str) -> Value {
+/// A body without the mark of messages that are sent again, and whether it had that.
+fn unmarked(body: &str) -> (Value, bool) {
     let mut body: Value = serde_json::from_str(body).unwrap_or_default();
-    if let Some(members) = body.as_object_mut() {
-        members.remove(AGAIN);
-    }
-    body
+    let mark = body.as_object_mut().and_then(|members| members.remove(AGAIN));
+    (body, mark.is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn taken() -> Timestamp {
+        Timestamp::from_millis(9000)
+    }
 
     fn message(identity: Identity) -> PublishedMessage {
         PublishedMessage {
@@ -95,6 +101,7 @@ mod tests {
             dev_id: "dev-1".parse().unwrap(),
             event: "up".to_owned(),
             before: Timestamp::from_millis(0),
+            after: taken(),
             again: None,
             identity,
         }
@@ -108,18 +115,22 @@ mod tests {
             serde_json::json!({ "counter": counter, "payload_raw": payload, "is_retry": true, "metadata": metadata })
                 .to_string()
         };
-        assert!(message.is_body(&body(7, "AQI=", "2026-11-22T16:45:55Z")));
-        assert!(!message.is_body(&body(8, "AQI=", "2026-11-22T16:45:55Z")));
-        assert!(!message.is_body(&body(7, "AQM=", "2026-11-22T16:45:55Z")));
-        assert!(!message.is_body(&body(7, "AQI=", "2026-11-22T16:45:56Z")));
+        assert!(message.is_it(&body(7, "AQI=", "2026-11-22T16:45:55Z"), taken()));
+        assert!(!message.is_it(&body(8, "AQI=", "2026-11-22T16:45:55Z"), taken()));
+        assert!(!message.is_it(&body(7, "AQM=", "2026-11-22T16:45:55Z"), taken()));
+        assert!(!message.is_it(&body(7, "AQI=", "2026-11-22T16:45:56Z"), taken()));
         let correction = body(7, "AQI=", "2026-11-22T16:45:55Z").replacen('{', r#"{"revision":1,"#, 1);
-        assert!(!message.is_body(&correction) && !message.is_body("null"));
+        assert!(!message.is_it(&correction, taken()) && !message.is_it("null", taken()));
     }
 
     #[test]
-    fn an_event_is_told_from_others_by_its_body() {
-        let message = message(Identity::Event(without_mark(r#"{"error":"no"}"#)));
-        assert!(message.is_body(r#"{ "error": "no", "is_retry": true }"#));
-        assert!(!message.is_body(r#"{"error":"yes"}"#) && !message.is_body(""));
+    fn an_event_is_told_from_others_by_its_body_and_time() {
+        let (no, again) = (r#"{"error":"no"}"#, r#"{ "error": "no", "is_retry": true }"#);
+        let message = message(Identity::Event(unmarked(no).0));
+        assert!(message.is_it(no, taken()) && message.is_it(again, taken()));
+        assert!(!message.is_it(r#"{"error":"yes"}"#, taken()) && !message.is_it("", taken()));
+        let later = Timestamp::from_millis(9001);
+        assert!(!message.is_it(no, later), "the next uplink failed in the same way");
+        assert!(message.is_it(again, later), "it was sent again");
     }
 }

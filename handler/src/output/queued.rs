@@ -69,9 +69,9 @@ impl Output for QueuedOutput {
 
     fn deliveries<'a>(&'a self, message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
         Box::pin(async move {
-            let is_body = |body: &str| message.is_body(body);
+            let is_it = |queued: &outputs::OutputMessage| message.is_it(queued.body.get(), queued.time);
             let event = message.event.as_str();
-            let sought = Sought { dev_id: &message.dev_id, event, before: message.before, is_body: &is_body };
+            let sought = Sought { dev_id: &message.dev_id, event, before: message.before, is_it: &is_it };
             let reports = self.outputs.deliveries(&message.app_id, &sought).await?;
             Ok(reports.into_iter().map(delivery).collect())
         })

@@ -6,6 +6,7 @@ use super::{Queues, ids, stored::Queued};
 use crate::{
     Error,
     destination::{Destination, Part},
+    message::OutputMessage,
 };
 
 /// Number of records read at once.
@@ -23,8 +24,8 @@ pub struct Sought<'a> {
     pub event: &'a str,
     /// A moment at which it was not stored yet, shortly before it was.
     pub before: Timestamp,
-    /// Returns true for its body.
-    pub is_body: &'a (dyn Fn(&str) -> bool + Sync),
+    /// Returns true for it, among those about the same device and event.
+    pub is_it: &'a (dyn Fn(&OutputMessage) -> bool + Sync),
 }
 
 /// Result of a search.
@@ -58,7 +59,8 @@ impl Queues {
                     return Ok(Search::Missing { is_certain: false });
                 }
                 read_bytes += queued.size.bytes;
-                if self.is_body(destination, &queued, sought).await? {
+                let message = self.message(destination, &queued).await?;
+                if message.is_some_and(|message| (sought.is_it)(&message)) {
                     return Ok(Search::Found(Box::new(queued)));
                 }
             }
@@ -69,10 +71,5 @@ impl Queues {
                 None => return Ok(Search::Missing { is_certain: true }),
             }
         }
-    }
-
-    async fn is_body(&self, destination: &Destination, queued: &Queued, sought: &Sought<'_>) -> Result<bool, Error> {
-        let message = self.message(destination, queued).await?;
-        Ok(message.is_some_and(|message| (sought.is_body)(message.body.get())))
     }
 }

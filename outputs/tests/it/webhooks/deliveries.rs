@@ -1,6 +1,6 @@
 //! What is known of deliveries to webhooks: since when they fail, and what became of a message.
 
-use outputs::{DeliveryState, Outputs, Settings, Sought};
+use outputs::{DeliveryState, OutputMessage, Outputs, Settings, Sought};
 use serde_json::Value;
 use types::Timestamp;
 
@@ -27,9 +27,9 @@ async fn giving_a_message_up_does_not_end_the_failures() {
 
 /// The state of the message with this number at the only webhook.
 async fn state(outputs: &Outputs, number: u64) -> DeliveryState {
-    let is_body = |body: &str| serde_json::from_str::<Value>(body).unwrap()["n"] == number;
+    let is_it = |message: &OutputMessage| serde_json::from_str::<Value>(message.body.get()).unwrap()["n"] == number;
     let (dev_id, before) = ("dev-1".parse().unwrap(), Timestamp::from_millis(0));
-    let sought = Sought { dev_id: &dev_id, event: "up", before, is_body: &is_body };
+    let sought = Sought { dev_id: &dev_id, event: "up", before, is_it: &is_it };
     outputs.deliveries(&app_id("my-app"), &sought).await.unwrap().pop().unwrap().state
 }
 
