@@ -122,8 +122,10 @@ fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<Kind> {
     fn of<E: Kinded + 'static>(cause: &(dyn std::error::Error + 'static)) -> Option<Kind> {
         cause.downcast_ref::<E>().map(Kinded::kind)
     }
-    let of_store = |cause: &(dyn std::error::Error + 'static)| {
-        matches!(cause.downcast_ref(), Some(store::Error::Invalid { .. })).then_some(Kind::Invalid)
+    let of_store = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref::<store::Error>()? {
+        store::Error::Invalid { .. } => Some(Kind::Invalid),
+        store::Error::Unavailable { .. } => Some(Kind::Unavailable),
+        _ => None,
     };
     [
         of::<CommandError>,
@@ -178,6 +180,8 @@ mod tests {
             assert_eq!(of_kind(kind), ExitCode::from(expected), "{kind:?}");
         }
         assert_eq!(code(&anyhow::anyhow!("newly failing: 1 uplink")), ExitCode::from(FAILURE));
+        let store = store::Error::Unavailable { what: "connect to Redis", source: None };
+        assert_eq!(code(&anyhow::Error::new(store)), ExitCode::from(UNAVAILABLE));
     }
 
     #[test]
