@@ -160,7 +160,8 @@ fn settled(is_uncertain: bool) -> String {
         false => "",
     };
     format!(
-        "No failure of this message is kept: it was delivered, or dropped as one of the oldest of a full queue.{rest}"
+        "No failure of this message is kept: it was delivered, or dropped as one of the oldest of a full queue. A receiver \
+         that was set up later has not had it.{rest}"
     )
 }
 
@@ -187,6 +188,7 @@ mod tests {
     fn nothing_is_said_to_be_delivered_that_may_not_be() {
         let text = row(of("amqp", DeliveryState::Settled)).text;
         assert!(text.contains("delivered, or dropped") && !text.contains("not all"), "{text}");
+        assert!(text.contains("set up later"), "{text}");
         let uncertain = Delivery { is_uncertain: true, ..of("amqp", DeliveryState::Settled) };
         assert!(row(uncertain).text.contains("not all were looked at"));
         let subscribers = Delivery { subscribers: Some(3), ..of("mqtt", DeliveryState::Unkept) };

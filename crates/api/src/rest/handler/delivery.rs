@@ -51,7 +51,8 @@ pub enum DeliveryState {
     Waiting,
     /// It was given up.
     GivenUp,
-    /// It neither waits nor was given up: it was delivered, or dropped as one of the oldest of a full queue.
+    /// It neither waits nor was given up: it was delivered, or dropped as one of the oldest of a full queue, or it came
+    /// before the receiver was set up.
     Settled,
 }
 
