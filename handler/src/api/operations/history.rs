@@ -101,13 +101,7 @@ impl Operations {
         let again = message_again(&self.uplinks, record.clone()).await?;
         let mut deliveries = self.uplinks.output.deliveries(&PublishedMessage::of(&record, again)).await?;
         deliveries.retain(|delivery| delivery.kind != WEBHOOK || claims.allows(app_id, ApplicationRight::Settings));
-        for delivery in deliveries.iter_mut().filter(|delivery| delivery.kind != WEBHOOK) {
-            // They may have addresses of the operator's network.
-            delivery.reason.clear();
-            if let Some(failing) = &mut delivery.failing {
-                failing.reason.clear();
-            }
-        }
+        deliveries.iter_mut().filter(|delivery| delivery.kind != WEBHOOK).for_each(hide_from_owner);
         usage.add_entries(deliveries.len());
         Ok(deliveries)
     }
@@ -234,5 +228,41 @@ impl Operations {
     async fn allow_history(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::MessagesUpRead], Purpose::Read).await?;
         self.applications.check_registered(app_id).await
+    }
+}
+
+/// Leaves out what is the operator's: reasons, which may have addresses of its network, and the names of dead letters,
+/// which nobody else can resend.
+fn hide_from_owner(delivery: &mut Delivery) {
+    delivery.reason.clear();
+    delivery.dead_letter.clear();
+    if let Some(failing) = &mut delivery.failing {
+        failing.reason.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::rest::handler::{DeliveryState, Failing};
+    use types::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn what_an_output_of_the_operator_did_not_take_is_not_the_owners_to_resend() {
+        let at = Timestamp::from_millis(1000);
+        let failing = Failing { since: at, last: at, reason: "10.0.0.1 refused".to_owned() };
+        let mut delivery = Delivery {
+            kind: "redis".to_owned(),
+            state: DeliveryState::GivenUp,
+            attempts: 10,
+            reason: "10.0.0.1 refused".to_owned(),
+            dead_letter: "0000".to_owned(),
+            failing: Some(failing),
+            ..Delivery::default()
+        };
+        hide_from_owner(&mut delivery);
+        assert_eq!((delivery.reason.as_str(), delivery.dead_letter.as_str(), delivery.attempts), ("", "", 10));
+        assert_eq!(delivery.failing.map(|failing| (failing.since, failing.reason)), Some((at, String::new())));
     }
 }
