@@ -127,6 +127,10 @@ fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<Kind> {
         store::Error::Unavailable { .. } => Some(Kind::Unavailable),
         _ => None,
     };
+    let of_history = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref::<history::Error>()? {
+        history::Error::File { source, .. } if source.kind() == ErrorKind::NotFound => Some(Kind::NotFound),
+        error => Some(error.kind()),
+    };
     [
         of::<CommandError>,
         of::<client::Error>,
@@ -135,6 +139,7 @@ fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<Kind> {
         of::<bridge::Error>,
         of::<replay::Error>,
         of_store,
+        of_history,
     ]
     .into_iter()
     .find_map(|of| of(cause))
@@ -182,6 +187,10 @@ mod tests {
         assert_eq!(code(&anyhow::anyhow!("newly failing: 1 uplink")), ExitCode::from(FAILURE));
         let store = store::Error::Unavailable { what: "connect to Redis", source: None };
         assert_eq!(code(&anyhow::Error::new(store)), ExitCode::from(UNAVAILABLE));
+        for (source, expected) in [(ErrorKind::NotFound, NOT_FOUND), (ErrorKind::PermissionDenied, UNAVAILABLE)] {
+            let history = history::Error::File { what: "read", path: "history".into(), source: source.into() };
+            assert_eq!(code(&anyhow::Error::new(history)), ExitCode::from(expected), "{source}");
+        }
     }
 
     #[test]
