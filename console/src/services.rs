@@ -100,7 +100,7 @@ impl Console {
         Ok(Some(client?))
     }
 
-    /// What became of an application's messages at the outputs; none if no handler serves it.
+    /// The fates of an application's messages at the outputs; none if no handler serves it.
     pub(crate) async fn deliveries(&self, access: &Access) -> Result<Option<DeliveryClient>> {
         let Some(announcement) = self.announcement(access).await? else { return Ok(None) };
         Ok(Some(DeliveryClient::connect(&announcement, access.app_id.clone(), access.credential.clone())?))

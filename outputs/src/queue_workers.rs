@@ -70,7 +70,7 @@ impl QueueWorkers {
         self.tasks.spawn_on(run, &self.threads);
     }
 
-    /// What the worker of a destination knows; none if none runs here, as when nothing waits.
+    /// The progress of the worker of a destination; none if none runs here, as when nothing waits.
     pub(crate) fn progress(&self, destination: &Destination) -> Option<Arc<Progress>> {
         self.running().get(destination).map(|running| running.progress.clone())
     }

@@ -1,4 +1,4 @@
-//! What people are told about a version that was abandoned.
+//! The text for people about a version that was abandoned.
 
 use std::fmt;
 

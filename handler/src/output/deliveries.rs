@@ -1,4 +1,4 @@
-//! What became of a message at each output, as far as outputs know: how it is told from others.
+//! The fate of a message at each output, as far as outputs know: how it is told from others.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub struct PublishedMessage {
     identity: Identity,
 }
 
-/// What tells it from other messages of the device.
+/// The part that tells it from other messages of the device.
 enum Identity {
     /// Its frame counter, its bytes in Base64, and when it was received. A correction has the same.
     Uplink(u64, String, String),

@@ -1,4 +1,4 @@
-//! What became of a message at the destinations of its application, as far as that is kept: nothing is kept of what was
+//! The fate of a message at the destinations of its application, as far as that is kept: nothing is kept of what was
 //! delivered.
 
 use types::{AppId, Timestamp};
@@ -11,7 +11,7 @@ use crate::{
     queue_workers::Failing,
 };
 
-/// What became of a message at a destination that gets such messages.
+/// The fate of a message at a destination that gets such messages.
 pub struct DeliveryReport {
     /// The kind of output, such as `webhook`.
     pub kind: String,
@@ -25,7 +25,7 @@ pub struct DeliveryReport {
 pub enum DeliveryState {
     /// It waits.
     Waiting {
-        /// How often it was sent by this process, as far as that is known.
+        /// Number of times that this process sent it, as far as that is known.
         attempts: u32,
         /// Since when nothing gets through, if that is so.
         failing: Option<Failing>,
@@ -34,7 +34,7 @@ pub enum DeliveryState {
     GivenUp {
         /// Names it among the dead letters.
         id: String,
-        /// How often it was sent.
+        /// Number of times that it was sent.
         attempts: u32,
         /// When it was given up.
         at: Timestamp,

@@ -1,5 +1,5 @@
-//! What a worker knows about its destination while it has messages for it: how often those at the front were sent, and
-//! since when nothing gets through. It is in memory, and ends with the worker.
+//! The progress of a worker while it has messages for its destination: how often those at the front were sent, and since
+//! when nothing gets through. It is in memory, and ends with the worker.
 
 use std::{
     collections::HashMap,
@@ -12,7 +12,7 @@ use types::Timestamp;
 /// Maximum number of characters of a reason.
 const REASON_CHARS_MAX: usize = 300;
 
-/// What a worker knows about its destination.
+/// Attempts of a worker, as far as it remembers them.
 #[derive(Default)]
 pub(crate) struct Progress(Mutex<State>);
 
@@ -63,7 +63,7 @@ impl Progress {
         self.state().failing.clone()
     }
 
-    /// How often a message was sent, as far as that is known.
+    /// Number of times that a message was sent, as far as that is known.
     pub(crate) fn attempts(&self, message: &Key) -> u32 {
         self.state().attempts.get(message).copied().unwrap_or_default()
     }

@@ -65,7 +65,7 @@ pub(crate) fn stored_message(stored: StoredVersion) -> message::Version {
     version_message(version_body(version, used), body::HandlerApplication::from(application).into())
 }
 
-/// What came of the uplinks of a version.
+/// The results of a version for its uplinks.
 pub(crate) fn results_body(tally: Tally) -> body::VersionResults {
     body::VersionResults { uplinks: tally.uplinks, failed: tally.failed, mean_fuel: tally.mean_fuel() }
 }

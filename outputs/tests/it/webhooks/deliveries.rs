@@ -1,4 +1,4 @@
-//! What is known of deliveries to webhooks: since when they fail, and what became of a message.
+//! Deliveries to webhooks as owners see them: since when they fail, and what became of a message.
 
 use outputs::{DeliveryState, OutputMessage, Outputs, Settings, Sought};
 use serde_json::Value;

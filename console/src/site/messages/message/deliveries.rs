@@ -1,4 +1,4 @@
-//! What became of a message at each output, as far as that is known: what was delivered is not kept.
+//! The fate of a message at each output, as far as that is known: what was delivered is not kept.
 
 use api::{
     history::Record,

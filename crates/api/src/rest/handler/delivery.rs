@@ -6,7 +6,7 @@ use types::Timestamp;
 
 use super::{super::json::is_default, webhook::Failing};
 
-/// What became of a message at one receiver, as far as that is known.
+/// The fate of a message at one receiver, as far as that is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Delivery {
@@ -17,7 +17,7 @@ pub struct Delivery {
     pub name: String,
     /// The state of the message there.
     pub state: DeliveryState,
-    /// How often it was sent, as far as that is known.
+    /// Number of times that it was sent, as far as that is known.
     #[serde(skip_serializing_if = "is_default")]
     pub attempts: u32,
     /// Attempts of which none got through, if it waits because of these.
@@ -56,7 +56,7 @@ pub enum DeliveryState {
     Settled,
 }
 
-/// What became of a message at each receiver.
+/// The fate of a message at each receiver.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveryList {
     /// The receivers that get such messages now.
