@@ -6,6 +6,7 @@ use api::rest::handler::Delivery;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use history::{Kind, Record};
 use serde_json::Value;
+use server::usage::Usage;
 use types::{AppId, DevId, Timestamp};
 
 use super::Message;
@@ -29,6 +30,8 @@ pub struct PublishedMessage {
     after: Timestamp,
     /// The message as it would be sent again; none if its device is gone.
     pub again: Option<Message>,
+    /// Pays for looking for it.
+    pub usage: Usage,
     identity: Identity,
 }
 
@@ -42,7 +45,7 @@ enum Identity {
 
 impl PublishedMessage {
     /// The message that a record is of.
-    pub(crate) fn of(record: &Record, again: Option<Message>) -> Self {
+    pub(crate) fn of(record: &Record, again: Option<Message>, usage: Usage) -> Self {
         let identity = match &record.kind {
             Kind::Uplink => {
                 Identity::Uplink(record.counter.into(), STANDARD.encode(&record.payload), record.received.to_rfc3339())
@@ -56,6 +59,7 @@ impl PublishedMessage {
             before: record.id.recorded().minus(TAKEN_WITHIN),
             after: record.id.recorded().plus(TAKEN_WITHIN),
             again,
+            usage,
             identity,
         }
     }
@@ -103,6 +107,7 @@ mod tests {
             before: Timestamp::from_millis(0),
             after: taken(),
             again: None,
+            usage: Usage::default(),
             identity,
         }
     }

@@ -71,7 +71,8 @@ impl Output for QueuedOutput {
         Box::pin(async move {
             let is_it = |queued: &outputs::OutputMessage| message.is_it(queued.body.get(), queued.time);
             let event = message.event.as_str();
-            let sought = Sought { dev_id: &message.dev_id, event, before: message.before, is_it: &is_it };
+            let PublishedMessage { dev_id, before, usage, .. } = message;
+            let sought = Sought { dev_id, event, before: *before, is_it: &is_it, usage };
             let reports = self.outputs.deliveries(&message.app_id, &sought).await?;
             Ok(reports.into_iter().map(delivery).collect())
         })

@@ -1,5 +1,6 @@
 //! Looks for one message in the queue of a destination, and among its dead letters.
 
+use server::usage::Usage;
 use types::{DevId, Timestamp};
 
 use super::{Queues, ids, stored::Queued};
@@ -26,6 +27,8 @@ pub struct Sought<'a> {
     pub before: Timestamp,
     /// Returns true for it, among those about the same device and event.
     pub is_it: &'a (dyn Fn(&OutputMessage) -> bool + Sync),
+    /// Pays for the records that are read.
+    pub usage: &'a Usage,
 }
 
 /// Result of a search.
@@ -50,6 +53,7 @@ impl Queues {
         let (mut looked, mut read_bytes) = (0, 0);
         loop {
             let entries = self.store.list(&prefix, Some(&after), READ_MAX).await?;
+            sought.usage.add_entries(entries.len());
             for entry in &entries {
                 let queued = Queued::look_at(part, entry);
                 if queued.message.dev_id.as_ref() != Some(sought.dev_id) || queued.message.event != sought.event {

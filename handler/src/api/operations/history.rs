@@ -99,10 +99,10 @@ impl Operations {
         }
         let _turn = usage.turn_for_list().await;
         let again = message_again(&self.uplinks, record.clone()).await?;
-        let mut deliveries = self.uplinks.output.deliveries(&PublishedMessage::of(&record, again)).await?;
+        let message = PublishedMessage::of(&record, again, usage.clone());
+        let mut deliveries = self.uplinks.output.deliveries(&message).await?;
         deliveries.retain(|delivery| delivery.kind != WEBHOOK || claims.allows(app_id, ApplicationRight::Settings));
         deliveries.iter_mut().filter(|delivery| delivery.kind != WEBHOOK).for_each(hide_from_owner);
-        usage.add_entries(deliveries.len());
         Ok(deliveries)
     }
 

@@ -2,6 +2,7 @@
 
 use outputs::{DeliveryState, OutputMessage, Outputs, Settings, Sought};
 use serde_json::Value;
+use server::usage::Usage;
 use types::Timestamp;
 
 use super::{publish_large, receiver::Receiver, set, settings, start, stored, until};
@@ -25,12 +26,14 @@ async fn giving_a_message_up_does_not_end_the_failures() {
     outputs.stop().await;
 }
 
-/// The state of the message with this number at the only webhook.
+/// The state of the message with this number at the only webhook. Whoever asks pays for what is read.
 async fn state(outputs: &Outputs, number: u64) -> DeliveryState {
     let is_it = |message: &OutputMessage| serde_json::from_str::<Value>(message.body.get()).unwrap()["n"] == number;
-    let (dev_id, before) = ("dev-1".parse().unwrap(), Timestamp::from_millis(0));
-    let sought = Sought { dev_id: &dev_id, event: "up", before, is_it: &is_it };
-    outputs.deliveries(&app_id("my-app"), &sought).await.unwrap().pop().unwrap().state
+    let (dev_id, before, usage) = ("dev-1".parse().unwrap(), Timestamp::from_millis(0), Usage::default());
+    let sought = Sought { dev_id: &dev_id, event: "up", before, is_it: &is_it, usage: &usage };
+    let mut reports = outputs.deliveries(&app_id("my-app"), &sought).await.unwrap();
+    assert!(usage.fuel() > 0);
+    reports.pop().unwrap().state
 }
 
 #[tokio::test]
