@@ -97,13 +97,19 @@ impl Tail {
     }
 
     /// Reads the segments in `dir` as they are now, also those of running processes. What is returned only serves to be
-    /// read. Those that cannot be read are returned beside.
+    /// read. Those that cannot be read, as a whole or in part, are returned beside.
     pub(crate) fn look(dir: &Path) -> Result<(Self, Vec<Skipped>), Error> {
         let (mut segments, mut skipped) = (Vec::new(), Vec::new());
         for own in if_there(list(dir))?.into_iter().filter(|path| path.is_dir()) {
             for path in if_there(list(&own))?.into_iter().filter(|path| is_segment(path)) {
                 match Segment::look(&path) {
-                    Ok(segment) => segments.extend(segment.map(Arc::new)),
+                    Ok(None) => {}
+                    Ok(Some((segment, changed))) => {
+                        if changed > 0 {
+                            skipped.push(Skipped::unread(path, format!("{changed} bytes of it have changed")));
+                        }
+                        segments.push(Arc::new(segment));
+                    }
                     Err(error) => skipped.push(Skipped::of(error)?),
                 }
             }

@@ -124,7 +124,10 @@ impl Segment {
     pub(crate) fn recover(path: PathBuf) -> Result<Self, Error> {
         let file = File::options().read(true).append(true).open(&path).map_err(Error::file("open", &path))?;
         let bytes: Bytes = fs::read(&path).map_err(Error::file("read", &path))?.into();
-        let index = read_index(&bytes, &path)?;
+        let (index, changed) = read_index(&bytes, &path)?;
+        if changed > 0 {
+            tracing::error!(path = %path.display(), bytes = changed, "records of history have changed and are lost");
+        }
         let lost = bytes.len() as u64 - index.bytes;
         if lost > 0 {
             tracing::warn!(path = %path.display(), bytes = lost, "the end of history was not written before the stop");
@@ -133,16 +136,19 @@ impl Segment {
         Ok(Self::with_index(path, file, index))
     }
 
-    /// Reads the whole blocks of a segment that may be of a running process, and changes nothing. None if its records have
-    /// moved to Parquet files meanwhile.
-    pub(crate) fn look(path: &Path) -> Result<Option<Self>, Error> {
+    /// Reads the whole blocks of a segment that may be of a running process, and changes nothing. Returns how many bytes
+    /// have changed since they were written, too. None if its records have moved to Parquet files meanwhile.
+    pub(crate) fn look(path: &Path) -> Result<Option<(Self, u64)>, Error> {
         // It is renamed once when that begins.
         for path in [path.to_owned(), path.with_extension(SEALING)] {
             if let Some(mut file) = if_there(File::open(&path).map(Some).map_err(Error::file("open", &path)))? {
                 let mut bytes = Vec::new();
                 file.read_to_end(&mut bytes).map_err(Error::file("read", &path))?;
-                let index = read_index(&bytes.into(), &path)?;
-                return Ok(Some(Self::with_index(path, file, index)));
+                let bytes = Bytes::from(bytes);
+                let (index, changed) = read_index(&bytes, &path)?;
+                let rest = bytes.get(index.bytes as usize..).unwrap_or_default();
+                let changed = changed + if is_begun(rest) { 0 } else { rest.len() as u64 };
+                return Ok(Some((Self::with_index(path, file, index), changed)));
             }
         }
         Ok(None)
@@ -215,27 +221,45 @@ impl Segment {
     }
 }
 
-/// The index of the whole blocks in these bytes, without those that have changed. A file without any block is not one of
-/// ours.
-fn read_index(bytes: &Bytes, path: &Path) -> Result<Index, Error> {
-    let mut index = Index::default();
-    if !bytes.is_empty() && !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) {
-        return Err(Error::damaged(path, "it does not begin with a block"));
-    }
+/// The index of the whole blocks in these bytes, and how many bytes before the last of them have changed. A file without
+/// any block is not one of ours.
+fn read_index(bytes: &Bytes, path: &Path) -> Result<(Index, u64), Error> {
+    let (mut index, mut changed) = (Index::default(), 0);
     while let Some((gap, block)) = next_block(&bytes.slice(index.bytes as usize..)) {
-        if gap > 0 {
-            tracing::error!(path = %path.display(), bytes = gap, "records of history have changed and are lost");
-            index.bytes += gap as u64;
-        }
+        index.bytes += gap as u64;
+        changed += gap as u64;
         index.add(block.writer, block.length, &block.records);
     }
-    Ok(index)
+    if index.blocks.is_empty() && !is_start(bytes) {
+        return Err(Error::damaged(path, "it does not begin with a block"));
+    }
+    Ok((index, changed))
 }
 
-/// The next block that is whole, and how many bytes are before it.
+/// The next block that is whole, and how many bytes are before it, which have changed.
 fn next_block(bytes: &Bytes) -> Option<(usize, Block)> {
-    let places = memchr::memmem::find_iter(bytes, &MAGIC);
-    places.into_iter().find_map(|place| Some((place, block::decode(&bytes.slice(place..))?)))
+    let whole = |place: usize| {
+        let block = if place <= bytes.len() { block::decode(&bytes.slice(place..)) } else { None };
+        block.map(|block| (place, block))
+    };
+    // A device may send what looks like a block. In a block that is not whole, it would be found: it counts only if what
+    // follows it does.
+    let is_followed = |(place, block): &(usize, Block)| {
+        let rest = bytes.slice(place + block.length..);
+        rest.is_empty() || block::decode(&rest).is_some()
+    };
+    let found = || memchr::memmem::find_iter(bytes, &MAGIC).filter_map(whole).find(is_followed);
+    whole(0).or_else(|| block::claimed_length(bytes).and_then(whole)).or_else(found)
+}
+
+/// Returns true if a block may begin with these bytes, of which the rest is still being written.
+fn is_begun(bytes: &[u8]) -> bool {
+    is_start(bytes) && block::claimed_length(bytes).is_none_or(|length| length > bytes.len())
+}
+
+/// Returns true if a block, or the first bytes of one, can begin with these bytes.
+fn is_start(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())])
 }
 
 /// Extension of the names of segments.
@@ -246,4 +270,45 @@ const SEALING: &str = "sealing";
 /// Returns true if the name of a file is that of a segment.
 pub(crate) fn is_segment(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == EXTENSION || extension == SEALING)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(records: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        block::encode(9, 1, records, &mut Vec::new(), &mut bytes);
+        bytes
+    }
+
+    /// The place and the length of each block that is read, and how many bytes have changed.
+    fn read(bytes: &[u8]) -> (Vec<(u64, usize)>, u64) {
+        let (index, changed) = read_index(&Bytes::copy_from_slice(bytes), Path::new("some-file")).unwrap();
+        (index.blocks.iter().map(|place| (place.offset, place.length)).collect(), changed)
+    }
+
+    #[test]
+    fn a_block_in_another_that_is_not_whole_is_no_block() {
+        let payload = encoded(b"sent by a device");
+        let outer = encoded(&[b"before".as_slice(), &payload, b"after"].concat());
+        let (length, last) = (outer.len(), encoded(b"last"));
+        let file = [&outer[..], &last].concat();
+        assert_eq!(read(&file), (vec![(0, length), (length as u64, last.len())], 0));
+        assert_eq!(read(&outer[..length - 1]), (Vec::new(), 0));
+        // Also if it does not say any more how long it is.
+        for place in [0, 8, length - 1] {
+            let mut changed = file.clone();
+            changed[place] ^= 1;
+            assert_eq!(read(&changed), (vec![(length as u64, last.len())], length as u64), "{place}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_left_of_a_block_may_be_written_later() {
+        let block = encoded(b"records");
+        assert!((0..block.len()).all(|length| is_begun(&block[..length])));
+        assert!(!is_begun(&block));
+        assert!(!is_begun(b"AHC1"));
+    }
 }

@@ -62,6 +62,29 @@ async fn reading_changes_nothing_also_of_a_block_that_is_being_written() {
     assert_eq!(segments(&harness).len(), 2);
 }
 
+// Conformance: Commands read a directory of history without a server
+#[tokio::test]
+async fn a_tail_with_a_changed_block_is_named_and_its_other_blocks_are_read() {
+    let harness = Harness::new();
+    let history = harness.open();
+    let mut ends = Vec::new();
+    for counter in 0..3 {
+        harness.uplink(&history, "a1", counter).await;
+        ends.push(fs::metadata(&segments(&harness)[0]).unwrap().len() as usize);
+    }
+    let segment = segments(&harness).remove(0);
+    let bytes = fs::read(&segment).unwrap();
+    for (place, found) in [(0, [2, 1]), (ends[0] + 30, [2, 0]), (ends[2] - 1, [1, 0])] {
+        let mut changed = bytes.clone();
+        changed[place] ^= 1;
+        fs::write(&segment, changed).unwrap();
+        let stored = StoredHistory::open(harness.path()).unwrap();
+        assert_eq!(counters(&stored).await, found, "{place} of {}", bytes.len());
+        let skipped: Vec<_> = stored.skipped().iter().map(|skipped| skipped.path.clone()).collect();
+        assert_eq!(skipped, std::slice::from_ref(&segment), "{place}");
+    }
+}
+
 #[tokio::test]
 async fn a_directory_that_does_not_exist_is_not_created() {
     let harness = Harness::new();
