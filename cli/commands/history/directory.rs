@@ -72,6 +72,9 @@ impl Directory {
             }
             Err(skipped) => {
                 warn_skipped(&skipped)?;
+                if self.is_unread(&skipped) {
+                    bail!("Record {id} may be in a file that cannot be read");
+                }
                 bail!(CommandError::not_found(format!("Record {id} not found")))
             }
         }
@@ -95,7 +98,12 @@ impl Directory {
         });
         write(network, file, parts).await?;
         warn_skipped(&skipped)?;
-        if skipped.is_empty() { Ok(()) } else { bail!("records are missing") }
+        if self.is_unread(&skipped) { bail!("records are missing") } else { Ok(()) }
+    }
+
+    /// Returns true if records may be missing: files were skipped now, or when the directory was opened.
+    fn is_unread(&self, skipped: &[Skipped]) -> bool {
+        !skipped.is_empty() || !self.history.skipped().is_empty()
     }
 
     fn query(&self, filter: Filter, network: &Network) -> anyhow::Result<Query> {

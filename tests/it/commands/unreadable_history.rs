@@ -1,14 +1,36 @@
 //! Files of history that the handler cannot read are named by every command whose result lacks their records.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::CommandLine;
 
 /// Puts a file that is not ours beside those of the application.
-fn put_foreign_file(line: &CommandLine) {
-    let application: PathBuf = line.network.stack.settings().data_dir.join("history/app=my-app");
-    let day = fs::read_dir(application).unwrap().next().unwrap().unwrap().path();
-    fs::write(day.join("1000000000000-1990000009000-foreign.parquet"), "not a Parquet file").unwrap();
+fn put_foreign_file(history: &Path) -> PathBuf {
+    let day = fs::read_dir(history.join("app=my-app")).unwrap().next().unwrap().unwrap().path();
+    let path = day.join("1000000000000-1990000009000-foreign.parquet");
+    fs::write(&path, "not a Parquet file").unwrap();
+    path
+}
+
+/// Commands that read a directory themselves name it, too.
+fn check_directory(line: &CommandLine, history: &Path, unreadable: &str) {
+    let dir = history.to_str().unwrap();
+    let output = line.network.type_command(&["history", "list", "--dir", dir], "");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains(unreadable), "{said}");
+    for (arguments, expected) in [
+        (
+            &["history", "info", "0196f3c2a1b40000002a00000001", "--dir", dir][..],
+            "may be in a file that cannot be read",
+        ),
+        (&["history", "export", "-", "--dir", dir], "records are missing"),
+    ] {
+        let (code, error) = line.refused(arguments, "");
+        assert!(code == 1 && error.contains(unreadable) && error.contains(expected), "{code} {error}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -24,7 +46,8 @@ async fn files_that_cannot_be_read_are_named() {
     line.typed(&["devices", "simulate", "dev-1", "07"]);
     // Deleting a device moves everything to Parquet files.
     line.typed(&["devices", "delete", "gone", "--yes"]);
-    put_foreign_file(&line);
+    let history = line.network.stack.settings().data_dir.join("history");
+    let foreign = put_foreign_file(&history);
 
     let named = "the handler cannot read 1000000000000-1990000009000-foreign.parquet";
     for arguments in [
@@ -47,5 +70,12 @@ async fn files_that_cannot_be_read_are_named() {
     assert!(error.contains(named), "{error}");
     let exported = fs::read_to_string(&file).unwrap();
     assert!(exported.contains(r#"{"first":7}"#), "what can be read is there: {exported}");
+
+    check_directory(&line, &history, "1000000000000-1990000009000-foreign.parquet");
+    fs::remove_file(foreign).unwrap();
+    let left = history.join("tail/left");
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join("foreign.tail"), "not a block").unwrap();
+    check_directory(&line, &history, "foreign.tail");
     line.network.stack.stop().await;
 }
