@@ -3,7 +3,7 @@
 use std::fs;
 
 use futures::{TryStreamExt, future::join_all};
-use history::{ExportPart, Format, Kind, NewRecord};
+use history::{ExportPart, Format, Kind, NewRecord, Query};
 use parquet::file::metadata::ParquetMetaDataReader;
 use types::Clock;
 
@@ -73,6 +73,26 @@ async fn no_changed_byte_of_a_file_without_checksums_stops_a_query() {
     }
     fs::write(&path, &bytes).unwrap();
     assert_eq!(counters(&history, everything()).await.len(), 50);
+}
+
+#[tokio::test]
+async fn a_changed_number_of_rows_hides_no_records() {
+    let harness = Harness::new();
+    let history = harness.open();
+    seal(&harness, &history, 600).await;
+    let path = files(&harness).remove(0);
+    // Only such files are read without checking that they are what was written.
+    let file = without_checksums(&fs::read(&path).unwrap());
+    // 600 as the next field of 64 bits, and 592.
+    let [number, fewer] = [[0x16, 0xb0, 0x09], [0x16, 0xa0, 0x09]];
+    let places: Vec<_> = (0..file.len() - 3).filter(|place| file[*place..].starts_with(&number)).collect();
+    // Of the file, of its row group, and of each column outside of lists.
+    assert!(places.len() >= 2 + 28, "{places:?}");
+    for place in places {
+        fs::write(&path, overwritten(&file, place, &fewer)).unwrap();
+        let (counters, skipped) = page(&history, Query { limit: 1000, ..everything() }).await;
+        assert!(counters.len() == 600 || skipped == [path.clone()], "{place}: {} and {skipped:?}", counters.len());
+    }
 }
 
 /// Puts bytes into a file of Parquet, from a position on.

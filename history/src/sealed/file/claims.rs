@@ -5,7 +5,7 @@ use bytes::Bytes;
 use parquet::{
     errors::{ParquetError, Result},
     file::{
-        metadata::{ParquetMetaData, ParquetMetaDataReader},
+        metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData},
         page_index::{index_reader::decode_offset_index, offset_index::PageLocation},
         reader::{ChunkReader, Length},
     },
@@ -35,7 +35,20 @@ pub(super) fn metadata(chunks: &mut Chunks) -> Result<ParquetMetaData> {
     if !is_possible {
         return Err(damaged("its description claims what cannot be"));
     }
-    ParquetMetaDataReader::decode_metadata(&description)
+    let metadata = ParquetMetaDataReader::decode_metadata(&description)?;
+    if has_rows_as_claimed(&metadata) { Ok(metadata) } else { Err(damaged("it claims different numbers of rows")) }
+}
+
+/// False if a number of rows is not that of the file, of its groups and of their columns: records would be missing.
+fn has_rows_as_claimed(metadata: &ParquetMetaData) -> bool {
+    let groups = metadata.row_groups();
+    let rows = groups.iter().map(RowGroupMetaData::num_rows).fold(0, i64::saturating_add);
+    let have_all = |group: &RowGroupMetaData| {
+        // Columns of lists have any number of values in a row.
+        let mut flat = group.columns().iter().filter(|column| column.column_descr().max_rep_level() == 0);
+        flat.all(|column| column.num_values() == group.num_rows())
+    };
+    rows == metadata.file_metadata().num_rows() && groups.iter().all(have_all)
 }
 
 /// The description of a file, without its checksums.
