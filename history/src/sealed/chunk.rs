@@ -20,6 +20,9 @@ use crate::sealed::{checksums::Checksums, parts::Parts};
 /// Length of a file, in bytes, up to which it is read at once: its pages are smaller than blocks.
 const SMALL_BYTES: u64 = 64 << 10;
 
+/// Length of what is behind the description of a file, in bytes: the length of that, and four letters.
+pub(super) const END_BYTES: u64 = 8;
+
 /// A file of which parts are read without a position of its own, unlike those of `File`.
 #[derive(Clone, Debug)]
 pub struct Chunks {
@@ -54,6 +57,19 @@ impl Chunks {
     /// The parts of a file that is elsewhere.
     pub(crate) fn elsewhere(parts: Arc<Parts>) -> Self {
         Self { bytes: parts.bytes(), source: Source::Parts(parts), checksums: None }
+    }
+
+    /// Checks the description at the end of a file now, and what is read from now on, if there are checksums. What is not
+    /// covered by them cannot be read any more then.
+    pub fn checked(mut self) -> Result<Self> {
+        let end = self.bytes.saturating_sub(END_BYTES);
+        let length = self.piece(end..self.bytes)?.first_chunk().map_or(0, |length| u32::from_le_bytes(*length));
+        let start = end.saturating_sub(length.into());
+        if let Some(checksums) = Checksums::find(&self.piece(start..self.bytes)?, start)? {
+            self.check(checksums)?;
+            self.piece(start..self.bytes)?;
+        }
+        Ok(self)
     }
 
     /// Checks what is read from now on. Nothing behind it can be read any more.

@@ -8,11 +8,15 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use futures::{TryStreamExt, future::join_all};
 use history::{
-    Chart, ChartQuery, ExportPart, Format, History, Kind, NewRecord, Outcome, Page, Query, RecordId, Skipped,
+    Chart, ChartQuery, Chunks, ExportPart, Format, History, Kind, NewRecord, Outcome, Page, Query, RecordId, Skipped,
 };
-use parquet::file::metadata::ParquetMetaDataReader;
+use parquet::file::{
+    metadata::ParquetMetaDataReader,
+    reader::{ChunkReader, Length},
+};
 use types::Clock;
 
 use crate::{
@@ -192,6 +196,34 @@ async fn a_changed_byte_in_any_part_of_a_file_is_noticed() {
     }
     fs::write(&path, &bytes).unwrap();
     assert_eq!(shown(&harness, &history, id).await, before);
+}
+
+// Conformance: A byte of a sealed file that has changed is never read as another value
+#[tokio::test]
+async fn a_changed_byte_is_noticed_by_a_reader_of_a_single_file() {
+    let harness = Harness::new();
+    let history = harness.open();
+    for count in [5, 600] {
+        seal(&harness, &history, count).await;
+    }
+    for path in files(&harness) {
+        let read = || -> parquet::errors::Result<Bytes> {
+            let chunks = Chunks::new(fs::File::open(&path)?)?.checked()?;
+            chunks.get_bytes(0, chunks.len() as usize)
+        };
+        let mut bytes = fs::read(&path).unwrap();
+        let before = read().unwrap();
+        assert!(bytes.starts_with(&before) && before.len() > bytes.len() / 2);
+        // Behind these are the name of the checksums, and the end of the description.
+        for position in (0..bytes.len() - 17).step_by(211) {
+            bytes[position] ^= 0x55;
+            fs::write(&path, &bytes).unwrap();
+            assert!(read().is_err(), "{position} of {}", bytes.len());
+            bytes[position] ^= 0x55;
+        }
+        fs::write(&path, without_checksums(&bytes)).unwrap();
+        assert!(read().unwrap().starts_with(b"PAR1"));
+    }
 }
 
 #[tokio::test]

@@ -56,7 +56,9 @@ impl ParquetFile {
         let name = name.into();
         let chunks = Chunks::new(file).map_err(|source| Error::Read { name: name.clone(), source })?;
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&chunks);
-        let metadata = metadata.map_err(|source| Error::Parquet { name: name.clone(), source })?;
+        // Files of our own have checksums.
+        let checked = metadata.and_then(|metadata| Ok((metadata, chunks.checked()?)));
+        let (metadata, chunks) = checked.map_err(|source| Error::Parquet { name: name.clone(), source })?;
         let schema = metadata.file_metadata().schema_descr();
         let header: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
         let (own, mut places) = (own::places(&header), [None; COLUMNS]);

@@ -15,12 +15,13 @@ use super::{
     compact::{Compact, STOP},
     forms::{FILE, OFFSET_INDEX, PAGE_HEADER},
 };
-use crate::sealed::{checksums::Checksums, chunk::Chunks};
+use crate::sealed::{
+    checksums::Checksums,
+    chunk::{Chunks, END_BYTES},
+};
 
 /// Maximum length of a description in bytes, which takes many times as much in memory. Ours have some 300 kB.
 const DESCRIPTION_BYTES_MAX: usize = 8 << 20;
-/// Length of what is behind the description of a file, in bytes: the length of that, and four letters.
-const END_BYTES: u64 = 8;
 
 /// Reads the description of a file. From then on, what is read of the file is checked, if it has checksums.
 pub(super) fn metadata(chunks: &mut Chunks) -> Result<ParquetMetaData> {
