@@ -163,6 +163,15 @@ pub struct Record {
     pub corrects: Option<RecordId>,
 }
 
+impl Record {
+    /// About its memory, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let texts = [&self.metadata, &self.extra, &self.result, &self.normalized, &self.logs, &self.warnings];
+        let texts: usize = texts.iter().map(|text| text.len()).sum();
+        size_of::<Self>() + texts + self.payload.len() + self.failure.as_ref().map_or(0, String::len)
+    }
+}
+
 impl Kind {
     /// A word for it: `up`, `down`, or the name of the event.
     pub fn as_str(&self) -> &str {

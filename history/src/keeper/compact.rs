@@ -67,9 +67,15 @@ impl Keeper {
     fn merge(&self, day: &DayDir, files: &[FileName], origin: &str) -> Result<(), Error> {
         let mut records: Vec<Record> = Vec::new();
         let mut merged: Vec<PathBuf> = Vec::new();
+        let mut record_bytes = 0;
         for file in files {
             match read_all(&file.path) {
                 Ok(read) => {
+                    record_bytes += read.iter().map(|record| record.memory_bytes() as u64).sum::<u64>();
+                    // Dictionaries may be the texts of many records: the rest has its turn once there are more files.
+                    if record_bytes > MERGED_RECORD_BYTES_MAX && !merged.is_empty() {
+                        break;
+                    }
                     records.extend(read);
                     merged.push(file.path.clone());
                 }

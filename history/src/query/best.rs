@@ -65,14 +65,14 @@ impl Best {
 
     /// Adds a record that the bound admits.
     pub(crate) fn insert(&mut self, record: Record) {
-        self.bytes += bytes(&record);
+        self.bytes += record.memory_bytes();
         if let Some(same) = self.records.insert(record.id, record) {
-            self.bytes -= bytes(&same);
+            self.bytes -= same.memory_bytes();
         }
         while self.records.len() > self.limit || (self.bytes > self.bytes_max && self.records.len() > 1) {
             self.is_cut |= self.records.len() <= self.limit;
             let worst = if self.oldest_first { self.records.pop_last() } else { self.records.pop_first() };
-            self.bytes -= worst.map_or(0, |(_, worst)| bytes(&worst));
+            self.bytes -= worst.map_or(0, |(_, worst)| worst.memory_bytes());
         }
     }
 
@@ -82,13 +82,6 @@ impl Best {
         let records = if self.oldest_first { records.collect() } else { records.rev().collect() };
         BestRecords { records, is_cut: self.is_cut }
     }
-}
-
-/// Returns the approximate memory of a record in bytes.
-fn bytes(record: &Record) -> usize {
-    let texts = [&record.metadata, &record.extra, &record.result, &record.normalized, &record.logs, &record.warnings];
-    let texts: usize = texts.iter().map(|text| text.len()).sum();
-    size_of::<Record>() + texts + record.payload.len() + record.failure.as_ref().map_or(0, String::len)
 }
 
 #[cfg(test)]
@@ -122,7 +115,7 @@ mod tests {
 
     #[test]
     fn fewer_remain_when_they_are_large_but_one_always() {
-        let size = bytes(&record(1));
+        let size = record(1).memory_bytes();
         assert_eq!(gathered(9, 2 * size, false), (vec![5, 4], true));
         assert_eq!(gathered(9, 0, true), (vec![1], true));
     }

@@ -120,13 +120,16 @@ impl SealedFile {
     /// About the memory of its records, in bytes: the values before compression, and what each record has beside them.
     /// A damaged file may claim anything.
     pub(crate) fn record_bytes(&self) -> u64 {
-        let groups = self.metadata.row_groups().iter();
-        let numbers = groups.flat_map(|group| {
+        let count = |number: i64| u64::try_from(number).unwrap_or(0);
+        let of_group = |group: &RowGroupMetaData| {
+            // What a group says of all columns together bounds nothing.
+            let values = group.columns().iter().map(|column| count(column.uncompressed_size()));
             let gateways = group.columns().get(Column::GatewayId as usize).map_or(0, ColumnChunkMetaData::num_values);
-            [(group.total_byte_size(), 1), (group.num_rows(), size_of::<Record>()), (gateways, GATEWAY_BYTES)]
-        });
-        let bytes = numbers.map(|(count, each)| u64::try_from(count).unwrap_or(0).saturating_mul(each as u64));
-        bytes.fold(0, u64::saturating_add)
+            let beside = [(group.num_rows(), size_of::<Record>()), (gateways, GATEWAY_BYTES)];
+            let beside = beside.map(|(number, each)| count(number).saturating_mul(each as u64));
+            values.chain(beside).fold(0, u64::saturating_add)
+        };
+        self.metadata.row_groups().iter().map(of_group).fold(0, u64::saturating_add)
     }
 
     /// Gives up what was fetched of a file that is elsewhere, but not its end.

@@ -258,25 +258,32 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Maximum memory of the records of a file, in bytes: a few bytes of another may say that all have a long text of its
+/// dictionary. Ours have those of a segment, or of a few.
+const RECORDS_BYTES_MAX: usize = 1 << 30;
+
 /// Reads all records of a file.
 pub(crate) fn read_all(path: &Path) -> Result<Vec<Record>, Error> {
-    SealedFile::read(path, |file| Ok(read_groups(file)))
+    SealedFile::read(path, |file| Ok(read_groups(file, RECORDS_BYTES_MAX)))
 }
 
-fn read_groups(file: &SealedFile) -> ParquetResult<Vec<Record>> {
-    let mut records = Vec::new();
-    file.groups().try_for_each(|group| read_group(group, &mut records))?;
+fn read_groups(file: &SealedFile, bytes_max: usize) -> ParquetResult<Vec<Record>> {
+    let (mut records, mut bytes_left) = (Vec::new(), bytes_max);
+    file.groups().try_for_each(|group| read_group(group, &mut records, &mut bytes_left))?;
     Ok(records)
 }
 
-fn read_group(group: Group<'_>, records: &mut Vec<Record>) -> ParquetResult<()> {
+fn read_group(group: Group<'_>, records: &mut Vec<Record>, bytes_left: &mut usize) -> ParquetResult<()> {
     let mut rows = Rows::open(group)?;
     // One after the other: a damaged file may claim to have any number of rows.
     for start in (0..group.rows).step_by(PAGE_ROWS) {
         let mut part = Selection::default();
         part.push_range(start..group.rows.min(start.saturating_add(PAGE_ROWS)));
         rows.take(&part, |view| {
-            records.push(view.to_record().ok_or_else(|| damaged("an id"))?);
+            let record = view.to_record().ok_or_else(|| damaged("an id"))?;
+            let left = bytes_left.checked_sub(record.memory_bytes());
+            *bytes_left = left.ok_or_else(|| damaged("the length of all records"))?;
+            records.push(record);
             Ok(())
         })?;
     }
@@ -290,9 +297,26 @@ fn damaged(what: &str) -> ParquetError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Kind, NewRecord, sealed::write::write_file};
 
     #[test]
     fn columns_are_listed_in_their_order() {
         assert!(COLUMNS.iter().enumerate().all(|(place, column)| *column as usize == place));
+    }
+
+    #[test]
+    fn a_text_that_many_records_have_counts_each_time() {
+        let (app_id, dev_id, metadata) = ("my-app".parse().unwrap(), "a1".parse().unwrap(), "9".repeat(10_000));
+        let id = RecordId::first(5);
+        let new = NewRecord { metadata: &metadata, ..NewRecord::new(&app_id, &dev_id, &Kind::Uplink, id.recorded()) };
+        let record = View::of_new(id, &new).to_record().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("some-file");
+        write_file(&path, &[&record; 100]).unwrap();
+        assert!(path.metadata().unwrap().len() < 50_000);
+        let file = SealedFile::open(&path).unwrap();
+        assert_eq!(read_groups(&file, 1 << 21).unwrap().len(), 100);
+        let error = read_groups(&file, 1_000_000).unwrap_err().to_string();
+        assert!(error.contains("the length of all records is not valid"), "{error}");
     }
 }
