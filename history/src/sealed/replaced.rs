@@ -8,7 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Error, directory::remove, sealed::write::FILE_EXTENSION};
+use crate::{
+    Error,
+    directory::{if_there, remove},
+    sealed::write::FILE_EXTENSION,
+};
 
 /// Extension of the names of lists.
 const EXTENSION: &str = "replaces";
@@ -31,7 +35,8 @@ pub(crate) fn write(path: &Path, replaced: &[PathBuf]) -> Result<(), Error> {
 /// they were listed hides none: its records would be missing.
 pub(crate) fn hidden(paths: &[PathBuf]) -> HashSet<PathBuf> {
     let lists = paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
-    lists.filter(|list| paths.contains(&file_of(list))).flat_map(|list| read(list)).collect()
+    // If one cannot be read, what it hides has the same records as the new file.
+    lists.filter(|list| paths.contains(&file_of(list))).flat_map(|list| read(list).unwrap_or_default()).collect()
 }
 
 /// Deletes files that were replaced, and then the list.
@@ -47,7 +52,8 @@ pub(crate) fn settle_all(paths: &[PathBuf]) -> Result<(), Error> {
 
 fn settle(list: &Path) -> Result<(), Error> {
     if file_of(list).exists() {
-        read(list).iter().try_for_each(|path| remove(path))?;
+        // Without the list, nobody would know what is to be deleted.
+        if_there(read(list))?.iter().try_for_each(|path| remove(path))?;
     }
     remove(list)
 }
@@ -56,11 +62,12 @@ fn file_of(list: &Path) -> PathBuf {
     list.with_extension(FILE_EXTENSION)
 }
 
-fn read(list: &Path) -> Vec<PathBuf> {
+fn read(list: &Path) -> Result<Vec<PathBuf>, Error> {
     let dir = list.parent().unwrap_or(Path::new(""));
-    let names = fs::read_to_string(list).unwrap_or_default();
+    let names = fs::read(list).map_err(Error::file("read", list))?;
+    let names = String::from_utf8_lossy(&names);
     // Only names: no list reaches outside its directory.
-    names.lines().filter(|name| !name.contains('/')).map(|name| dir.join(name)).collect()
+    Ok(names.lines().filter(|name| !name.contains('/')).map(|name| dir.join(name)).collect())
 }
 
 #[cfg(test)]
@@ -78,5 +85,15 @@ mod tests {
         fs::write(&new, "").unwrap();
         assert_eq!(hidden(&before), HashSet::new());
         assert_eq!(hidden(&list(dir.path()).unwrap()), HashSet::from([old]));
+    }
+
+    #[test]
+    fn what_a_damaged_list_still_names_is_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let [old, new] = ["1-2-a.parquet", "1-2-b.parquet"].map(|name| dir.path().join(name));
+        [&old, &new].iter().for_each(|path| fs::write(path, "").unwrap());
+        fs::write(list_of(&new), b"1-2-\xff.parquet\n1-2-a.parquet").unwrap();
+        settle_all(&list(dir.path()).unwrap()).unwrap();
+        assert_eq!(list(dir.path()).unwrap(), [new]);
     }
 }
