@@ -2,7 +2,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    fs::File,
+    io::Read,
     path::Path,
 };
 
@@ -20,6 +21,9 @@ use crate::{
 const FILE: &str = "limits.jsonl";
 /// Maximum number of lines that were there before and are kept.
 const KEPT_MAX: usize = 1000;
+
+/// Maximum length of what is read of the file, in bytes: ours are far shorter.
+const BYTES_MAX: u64 = 4 << 20;
 
 /// The limits of a line, by their names.
 #[derive(Deserialize)]
@@ -40,8 +44,7 @@ pub(super) fn write(
     let lines = {
         let _change = disk.change()?;
         let path = disk.root().join(FILE);
-        let before = if_there(fs::read(&path).map_err(Error::file("read", &path)))?;
-        let before = String::from_utf8_lossy(&before);
+        let before = text(&path)?;
         let lines: String =
             limits.iter().map(|(hash, by_name)| line(*hash, by_name)).chain(others(&before, limits)).collect();
         write_whole(&path, &lines)?;
@@ -59,11 +62,17 @@ fn others(before: &str, limits: &BTreeMap<[u8; 8], BTreeMap<String, u64>>) -> im
 
 /// The limits with this hash in the file of a directory; empty if it does not have them.
 pub(super) fn read(root: &Path, hash: [u8; 8]) -> Result<BTreeMap<String, u64>, Error> {
-    let (path, hash) = (root.join(FILE), hex::encode(hash));
-    let text = if_there(fs::read(&path).map_err(Error::file("read", &path)))?;
-    let text = String::from_utf8_lossy(&text);
+    let (text, hash) = (text(&root.join(FILE))?, hex::encode(hash));
     let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
     Ok(lines.find(|line| line.limits == hash).map(|line| line.by_name).unwrap_or_default())
+}
+
+/// The text of the file; empty if it does not exist.
+fn text(path: &Path) -> Result<String, Error> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut bytes));
+    if_there(read.map_err(Error::file("read", path)))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn line(hash: [u8; 8], by_name: &BTreeMap<String, u64>) -> String {
@@ -75,6 +84,8 @@ fn line(hash: [u8; 8], by_name: &BTreeMap<String, u64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -92,6 +103,10 @@ mod tests {
         assert_eq!(read(dir.path(), [2; 8]).unwrap(), of(2, 20).into_values().next().unwrap());
         assert!(read(dir.path(), [4; 8]).unwrap().is_empty());
         fs::write(dir.path().join(FILE), format!("no line\n{text}")).unwrap();
+        write(&disk, None, &of(3, 30)).unwrap();
+        assert_eq!(fs::read_to_string(dir.path().join(FILE)).unwrap().lines().count(), 3);
+        let long = format!("{{\"limits\":\"{}\"}}", "9".repeat(BYTES_MAX as usize));
+        fs::write(dir.path().join(FILE), format!("{text}{long}")).unwrap();
         write(&disk, None, &of(3, 30)).unwrap();
         assert_eq!(fs::read_to_string(dir.path().join(FILE)).unwrap().lines().count(), 3);
     }
