@@ -42,8 +42,8 @@ impl Removals {
         let mut removals = Self::default();
         for path in if_there(list(dir))? {
             match path.extension().and_then(|extension| extension.to_str()) {
-                None => removals.known.extend(Removal::read(&path)),
-                Some(PENDING) => removals.pending.extend(Removal::read(&path)),
+                None => removals.known.extend(Removal::read(&path)?),
+                Some(PENDING) => removals.pending.extend(Removal::read(&path)?),
                 Some(NEW) => removals.unfinished.push(path),
                 Some(_) => {}
             }
@@ -106,9 +106,13 @@ impl Removal {
             && self.dev_id.as_ref().is_none_or(|removed| removed.as_bytes() == dev_id)
     }
 
-    fn read(path: &Path) -> Option<Self> {
-        let last = fs::read_to_string(path).ok()?.parse().ok()?;
-        Some(Self::named(path.file_stem()?.to_str()?, last))
+    /// None if it is not there, or is nothing that this crate wrote. One that cannot be read is an error: what was removed
+    /// would be there again.
+    fn read(path: &Path) -> Result<Option<Self>, Error> {
+        let id = if_there(fs::read(path).map_err(Error::file("read", path)))?;
+        let last = String::from_utf8_lossy(&id).parse::<RecordId>().ok();
+        let name = path.file_stem().and_then(|name| name.to_str());
+        Ok(last.zip(name).map(|(last, name)| Self::named(name, last)))
     }
 }
 
@@ -121,7 +125,7 @@ pub(crate) fn write(_change: &Change, dir: &Path, removal: &Removal) -> Result<(
 /// pending then.
 pub(crate) fn begin(_change: &Change, dir: &Path, removal: &Removal) -> Result<Removal, Error> {
     let name = pending_name(removal);
-    let last = Removal::read(&dir.join(&name)).map_or(removal.last, |before| before.last.max(removal.last));
+    let last = Removal::read(&dir.join(&name))?.map_or(removal.last, |before| before.last.max(removal.last));
     write_id(dir, &name, last)?;
     Ok(Removal { last, ..removal.clone() })
 }
@@ -129,7 +133,7 @@ pub(crate) fn begin(_change: &Change, dir: &Path, removal: &Removal) -> Result<R
 /// Forgets that files may still have removed records, unless they may now have more than these.
 pub(crate) fn end(_change: &Change, dir: &Path, removal: &Removal) -> Result<(), Error> {
     let path = dir.join(pending_name(removal));
-    let is_same = Removal::read(&path).is_some_and(|pending| pending.last == removal.last);
+    let is_same = Removal::read(&path)?.is_some_and(|pending| pending.last == removal.last);
     if is_same { remove(&path) } else { Ok(()) }
 }
 
@@ -170,5 +174,15 @@ mod tests {
         assert!(Removals::read(&dir).unwrap().has(RecordId::first(7), b"my-app", b"a1"));
         end(&change, &dir, &late).unwrap();
         assert!(!Removals::read(&dir).unwrap().has(RecordId::first(7), b"my-app", b"a1"));
+    }
+
+    #[test]
+    fn a_removal_that_cannot_be_read_is_not_taken_for_none() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("foreign"), b"\xff").unwrap();
+        assert!(Removals::read(dir.path()).unwrap().known.is_empty());
+        // It has a name, but no bytes.
+        fs::create_dir(dir.path().join("my-app")).unwrap();
+        assert!(matches!(Removals::read(dir.path()), Err(Error::File { what: "read", .. })));
     }
 }
