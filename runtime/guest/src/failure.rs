@@ -92,7 +92,7 @@ fn classify(guest: &Guest, kind: FailureKind, thrown: &Thrown) -> (FailureKind, 
     }
 }
 
-/// What an object gives as its text if nothing gave it a better one.
+/// The text that an object gives if nothing gave it a better one.
 const NO_TEXT: &[u8] = b"[object ";
 
 /// Describes a thrown value. This may run script, which may throw again.

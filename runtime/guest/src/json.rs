@@ -220,7 +220,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Whether the characters need no escaping and fit.
+    /// True if the characters need no escaping and fit.
     fn can_be_copied(&self, text: &[u8]) -> bool {
         text.len() <= self.bytes_max.saturating_sub(self.out.len())
             && text.iter().all(|byte| is_plain(*byte) && byte.is_ascii())
@@ -344,7 +344,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether a byte of a string needs no escaping in JSON.
+/// True if a byte of a string needs no escaping in JSON.
 fn is_plain(byte: u8) -> bool {
     byte >= 0x20 && !matches!(byte, b'"' | b'\\' | 0xed)
 }

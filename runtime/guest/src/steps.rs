@@ -10,7 +10,7 @@ pub(crate) fn list(guest: &Guest, _: &[u8], reply: &mut Writer) {
     list.reply.byte(END);
 }
 
-/// What a list entry is.
+/// Kinds of list entries.
 const END: u8 = 0;
 const FUNCTION: u8 = 1;
 const STEP: u8 = 2;
@@ -19,7 +19,7 @@ const BRANCH: u8 = 3;
 struct List<'a> {
     guest: &'a Guest,
     reply: &'a mut Writer,
-    /// Whether the current function is of a source, rather than built in.
+    /// True if the current function is of a source, rather than built in.
     is_of_source: bool,
 }
 

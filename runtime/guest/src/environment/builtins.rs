@@ -41,7 +41,7 @@ pub(crate) fn install(realm: Realm, text: &[u8]) -> Result<(), Thrown> {
     Ok(())
 }
 
-/// Whether `text` contains `name`, and not as the end of a longer name.
+/// True if `text` contains `name`, and not as the end of a longer name.
 fn names(text: &[u8], name: &[u8]) -> bool {
     let is_name_byte = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
     let is_at = |(start, found): (usize, &[u8])| found == name && !(start > 0 && is_name_byte(&text[start - 1]));

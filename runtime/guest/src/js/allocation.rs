@@ -37,12 +37,12 @@ pub(super) fn held_bytes() -> usize {
     HELD_BYTES.load(Relaxed)
 }
 
-/// Whether scripts have exceeded the limit.
+/// True if scripts have exceeded the limit.
 pub(super) fn has_refused() -> bool {
     REFUSED.load(Relaxed)
 }
 
-/// Whether a block with `bytes` more is allowed.
+/// True if a block with `bytes` more is allowed.
 fn admits(bytes: usize) -> bool {
     let limit = LIMIT_BYTES.load(Relaxed);
     if HELD_BYTES.load(Relaxed).saturating_add(bytes).saturating_add(HEADER_BYTES) <= limit {

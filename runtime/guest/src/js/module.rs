@@ -59,7 +59,7 @@ impl Realm {
 }
 
 impl Value {
-    /// Whether a promise was fulfilled, when no job is left that could do it.
+    /// True if a promise was fulfilled, when no job is left that could do it.
     fn check_fulfilled(&self) -> Result<(), Unevaluated> {
         let realm = self.realm();
         // SAFETY: the value is live.

@@ -138,7 +138,7 @@ impl Value {
         if status < 0 { Err(self.realm().thrown()) } else { Ok(keys) }
     }
 
-    /// Whether [`Value::next_property`] returns the properties of this object in the order of `Object.keys`.
+    /// True if [`Value::next_property`] returns the properties of this object in the order of `Object.keys`.
     pub(crate) fn is_plain(&self) -> bool {
         // SAFETY: an object, and live.
         self.primitive() == Primitive::Object && unsafe { airlock_is_plain(self.raw()) }

@@ -67,7 +67,7 @@ impl Runtime {
         allocation::set_limit(bytes as usize);
     }
 
-    /// Whether scripts have exceeded their memory limit.
+    /// True if scripts have exceeded their memory limit.
     pub(crate) fn has_refused_memory(self) -> bool {
         allocation::has_refused()
     }

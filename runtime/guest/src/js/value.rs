@@ -10,7 +10,7 @@ pub(crate) struct Value {
     raw: qjs::JSValue,
 }
 
-/// What a script threw.
+/// A value that a script threw.
 pub(crate) struct Thrown(pub(crate) Value);
 
 /// The type of a value, with the value itself if it fits in a register.
@@ -89,7 +89,7 @@ impl Value {
         }
     }
 
-    /// Whether QuickJS ran out of memory while it created the value.
+    /// Returns true if QuickJS ran out of memory while it created the value.
     pub(crate) fn is_missing(&self) -> bool {
         self.raw == qjs::JS_UNINITIALIZED
     }
@@ -99,13 +99,13 @@ impl Value {
         self.raw
     }
 
-    /// Whether it can be called.
+    /// True if it can be called.
     pub(crate) fn is_function(&self) -> bool {
         // SAFETY: the value is live.
         unsafe { qjs::JS_IsFunction(self.realm.raw(), self.raw) }
     }
 
-    /// Whether it is an array, or a proxy of one.
+    /// True if it is an array, or a proxy of one.
     pub(crate) fn is_array(&self) -> bool {
         // SAFETY: the value is live, and a proxy keeps its target alive.
         unsafe {
@@ -184,7 +184,7 @@ impl Drop for Value {
 }
 
 impl Thrown {
-    /// Whether it is the interruption of a script that used up its fuel.
+    /// True if it is the interruption of a script that used up its fuel.
     pub(crate) fn is_interruption(&self) -> bool {
         // SAFETY: the value is live.
         unsafe { qjs::JS_IsUncatchableError(self.0.raw) }

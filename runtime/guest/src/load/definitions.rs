@@ -93,7 +93,7 @@ fn expression(text: &'static str) -> &'static CStr {
     CStr::from_bytes_with_nul(text.as_bytes()).unwrap_or(c"[]")
 }
 
-/// Whether a function of dialect `candidate` may be used when `dialect` was requested. Converters and validators combine
+/// True if a function of dialect `candidate` may be used when `dialect` was requested. Converters and validators combine
 /// with any decoder.
 fn fits(dialect: Dialect, candidate: Dialect, which: wire::Function) -> bool {
     dialect == candidate || matches!(which, wire::Function::Converter | wire::Function::Validator)
