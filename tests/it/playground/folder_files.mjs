@@ -29,6 +29,21 @@ test("line ends and marks of files stay, and what is as it was is no change", as
   assert.deepEqual(made.changed, ["c.yml"]);
 });
 
+test("lines that nobody has changed keep their ends, and a mark that is not the first stays", async () => {
+  const made = folder({ "a.js": "one\r\ntwo\nthree\rfour\n\ufefffive" });
+  assert.equal(await made.text("a.js"), "one\ntwo\nthree\nfour\n\ufefffive");
+  const changes = { "one\n2\nmore\nthree\nfour\n\ufefffive": "one\r\n2\r\nmore\r\nthree\rfour\n\ufefffive", "one\nfour\n\ufefffive": "one\r\nfour\n\ufefffive", "one\ntwo\nthree\nfour\n\ufefffive\n": "one\r\ntwo\nthree\rfour\n\ufefffive\r\n", "": "" };
+  for (const [text, file] of Object.entries(changes)) {
+    made.edit("a.js", text);
+    assert.equal(made.unsaved("a.js"), file);
+    assert.equal(await made.text("a.js"), text);
+  }
+  const mixed = folder({ "b.js": "one\ntwo\rthree" });
+  await mixed.text("b.js");
+  mixed.edit("b.js", "one\ntwo\n\nthree");
+  assert.equal(await mixed.text("b.js"), "one\ntwo\n\nthree");
+});
+
 test("a file that is no text in UTF-8 is not changed", async () => {
   for (const bytes of [[0xff, 0xfe, 0x61, 0], [0x61, 0, 0x62, 0]]) {
     const made = new Folder("codecs", new Map([["a.js", { file: new Blob([Uint8Array.from(bytes)]), handle: null }]]));

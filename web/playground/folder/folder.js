@@ -1,6 +1,11 @@
 // A folder that somebody has opened, or single files: what is in them, and what has been changed and is not saved yet.
 
 const BYTE_ORDER_MARK = "\ufeff";
+const MARK_AT_START = /^\ufeff/;
+const LINE_END = /\r\n?|\n/;
+const LINE_ENDS = /\r\n?|\n/g;
+/** Lines, each with its end. */
+const LINES = /[^\r\n]*(?:\r\n?|\n)|[^\r\n]+$/g;
 
 export class Folder {
   /** The files by their paths: each has the `file`, and the `handle` that writes it, or null. */
@@ -80,11 +85,24 @@ async function textOf(path, file) {
 
 /** A text without the byte order mark, and with the line ends that fields of pages have. */
 function ofPage(text) {
-  return text.replace(BYTE_ORDER_MARK, "").replace(/\r\n?/g, "\n");
+  return text.replace(MARK_AT_START, "").replace(LINE_ENDS, "\n");
 }
 
-/** A text with the byte order mark and the line ends of the one before. */
+/**
+ * A text with the byte order mark and the line ends of the one before: the lines in front of what is another, and behind
+ * that, stay as they are, and the rest ends as the first line did.
+ */
 function asBefore(before, text) {
+  const [old, lines] = [before.replace(MARK_AT_START, "").match(LINES) ?? [], text.match(LINES) ?? []];
+  const isSame = (one, other) => one.replace(LINE_ENDS, "\n") === other;
+  const end = LINE_END.exec(before)?.[0] ?? "\n";
+  const most = Math.min(old.length, lines.length);
+  let [first, last] = [0, 0];
+  while (first < most && isSame(old[first], lines[first])) first += 1;
+  while (last < most - first && isSame(old.at(-1 - last), lines.at(-1 - last))) last += 1;
+  const others = lines.slice(first, lines.length - last).map((line) => line.replace("\n", end));
   const mark = before.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : "";
-  return mark + (before.includes("\r\n") ? text.replace(/\n/g, "\r\n") : text);
+  const all = mark + [...old.slice(0, first), ...others, ...old.slice(old.length - last)].join("");
+  // A line that ends with a carriage return alone, and an empty one behind it, would be one.
+  return ofPage(all) === text ? all : mark + text.replaceAll("\n", end);
 }
