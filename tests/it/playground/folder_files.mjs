@@ -6,6 +6,7 @@ import { writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { Folder } from "../../../web/playground/folder/folder.js";
 import { takeFiles } from "../../../web/playground/folder/pick.js";
+import { saveFolder } from "../../../web/playground/folder/save.js";
 import { zipped } from "../../../web/playground/folder/zip.js";
 import { Tree } from "../../../web/playground/workbench/tree.js";
 
@@ -24,7 +25,7 @@ test("line ends and marks of files stay, and what is as it was is no change", as
   made.edit("b.yaml", "z\n");
   made.edit("c.yml", "new\n");
   assert.deepEqual(made.changed, ["b.yaml", "c.yml"]);
-  made.saved("b.yaml", new Blob(["z\n"]), null);
+  made.saved("b.yaml", "z\n", new Blob(["z\n"]), null);
   made.edit("b.yaml", "z\n");
   assert.deepEqual(made.changed, ["c.yml"]);
 });
@@ -49,6 +50,86 @@ test("a file that is no text in UTF-8 is not changed", async () => {
     const made = new Folder("codecs", new Map([["a.js", { file: new Blob([Uint8Array.from(bytes)]), handle: null }]]));
     await assert.rejects(made.text("a.js"), /a\.js is not in UTF-8/);
   }
+});
+
+/** A directory that keeps what is written into it; `hooks.written` is called in the middle. */
+function directoryOf(texts, hooks) {
+  let lastModified = 0;
+  const files = new Map(Object.entries(texts).map(([name, text]) => [name, { text, lastModified }]));
+  const getFile = (name) => async () => Object.assign(new Blob([files.get(name).text]), { lastModified: files.get(name).lastModified });
+  const createWritable = (name) => async () => {
+    let whole = "";
+    const close = async () => {
+      hooks.written(name);
+      lastModified += 1;
+      files.set(name, { text: whole, lastModified });
+    };
+    return { write: async (text) => (whole += text), close };
+  };
+  const getFileHandle = async (name, { create } = {}) => {
+    if (!files.has(name) && !create) throw new Error("NotFoundError");
+    if (!files.has(name)) files.set(name, { text: "", lastModified });
+    return { getFile: getFile(name), createWritable: createWritable(name) };
+  };
+  return { files, getFileHandle, requestPermission: async () => "granted" };
+}
+
+async function opened(directory) {
+  const handles = await Promise.all([...directory.files.keys()].map(async (name) => [name, await directory.getFileHandle(name)]));
+  const files = await Promise.all(handles.map(async ([name, handle]) => [name, { file: await handle.getFile(), handle }]));
+  return new Folder("codecs", new Map(files), directory);
+}
+
+test("what somebody types while a file is written is not saved yet", async () => {
+  const hooks = {};
+  const directory = directoryOf({ "a.js": "old" }, hooks);
+  const made = await opened(directory);
+  await made.text("a.js");
+  for (const [later, changed] of [["newest", ["a.js"]], ["old", ["a.js"]], ["new", []]]) {
+    made.edit("a.js", "new");
+    hooks.written = () => made.edit("a.js", later);
+    assert.deepEqual(await saveFolder(made), { written: ["a.js"], downloaded: [], name: null });
+    assert.deepEqual([directory.files.get("a.js").text, await made.text("a.js"), made.changed], ["new", later, changed]);
+    hooks.written = () => {};
+    await saveFolder(made);
+    assert.deepEqual([directory.files.get("a.js").text, made.changed], [later, []]);
+    made.edit("a.js", "between");
+    await saveFolder(made);
+  }
+});
+
+test("a new file that could not be written can be saved once more, and another's is not overwritten", async () => {
+  const full = (name) => {
+    if (name === "b.yml") throw new Error("the disk is full");
+  };
+  const hooks = { written: full };
+  const directory = directoryOf({}, hooks);
+  const made = await opened(directory);
+  made.edit("a.yml", "a");
+  made.edit("b.yml", "b");
+  await assert.rejects(saveFolder(made), /^Error: b\.yml cannot be written: the disk is full$/);
+  assert.deepEqual([directory.files.get("a.yml").text, directory.files.get("b.yml").text, made.changed], ["a", "", ["b.yml"]]);
+  hooks.written = () => {};
+  assert.deepEqual((await saveFolder(made)).written, ["b.yml"]);
+  directory.files.set("c.yml", { text: "theirs", lastModified: 0 });
+  made.edit("c.yml", "mine");
+  await assert.rejects(saveFolder(made), /c\.yml is there already/);
+  directory.files.set("a.yml", { text: "theirs", lastModified: 9 });
+  await made.text("a.yml");
+  made.edit("a.yml", "mine");
+  await assert.rejects(saveFolder(made), /a\.yml has changed on disk/);
+  assert.deepEqual([...directory.files.values()].map(({ text }) => text), ["theirs", "b", "theirs"]);
+});
+
+test("files that were opened alone are saved after the browser has asked for each", async () => {
+  const made = await opened(directoryOf({ "a.js": "old" }, { written: () => {} }));
+  made.handle.requestPermission = () => Promise.reject(Object.assign(new Error("no gesture"), { name: "SecurityError" }));
+  await made.text("a.js");
+  made.edit("a.js", "new");
+  await assert.rejects(saveFolder(made), /Nothing was saved, because the browser wants to ask once more: save again\./);
+  made.handle.requestPermission = async () => "denied";
+  await assert.rejects(saveFolder(made), /the browser was not allowed to write/);
+  assert.deepEqual(made.changed, ["a.js"]);
 });
 
 test("a folder has what codecs are made of, within bounds", () => {

@@ -62,10 +62,12 @@ export class Folder {
     return this.#edits.get(path);
   }
 
-  /** Hears that a file was saved. */
-  saved(path, file, handle) {
-    this.#texts.set(path, this.#edits.get(path));
-    this.#edits.delete(path);
+  /** Hears that a file was saved with this text: what somebody has typed since is not. */
+  saved(path, text, file, handle) {
+    const now = this.#edits.get(path) ?? this.#texts.get(path);
+    this.#texts.set(path, text);
+    if (now === text) this.#edits.delete(path);
+    else this.#edits.set(path, now);
     this.#files.set(path, { file, handle });
   }
 }

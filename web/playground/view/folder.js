@@ -24,6 +24,7 @@ export class FolderView {
   #timer = null;
   #isTesting = false;
   #isTestWanted = false;
+  #isSaving = false;
 
   /** The part in `details`. `page` has `codec()`, `goTo`, and `open` for a codec; `sandbox` has the guest and its limits. */
   constructor(details, sandbox, page) {
@@ -281,14 +282,22 @@ export class FolderView {
   }
 
   async #save() {
+    // Another time would find files that this one has begun to write.
+    if (this.#isSaving) return;
+    const folder = this.#folder;
+    this.#isSaving = true;
     // The browser may ask first.
     this.#say("Saving…");
-    const { written, downloaded, name } = await saveFolder(this.#folder);
-    this.#drawChanged();
-    const saved = written.length === 0 ? "" : `Saved ${written.join(", ")}. `;
-    const loaded = name === null ? "" : `Downloaded ${name}, with ${downloaded.join(", ")}: put it where the rest is.`;
-    for (const path of [...written, ...downloaded]) this.#workbench.putFile(path, this.#folder.blob(path));
-    this.#say(`${saved}${loaded}`.trim());
+    try {
+      const { written, downloaded, name } = await saveFolder(folder);
+      const saved = written.length === 0 ? "" : `Saved ${written.join(", ")}. `;
+      const loaded = name === null ? "" : `Downloaded ${name}, with ${downloaded.join(", ")}: put it where the rest is.`;
+      this.#say(`${saved}${loaded}`.trim());
+    } finally {
+      // Some may be saved although another one cannot be.
+      this.#isSaving = false;
+      this.#drawChanged();
+    }
   }
 
   #drawChanged() {
