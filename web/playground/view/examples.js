@@ -5,6 +5,9 @@ import { LAYOUTS, writeExamples } from "../examples/layouts.js";
 import { Runner } from "../runner.js";
 import { counted, element, grouped } from "./element.js";
 
+/** The time after which a file that is saved is there no more, in milliseconds: Safari reads it some time after the click. */
+const SAVED_MS = 60_000;
+
 export class ExamplesView {
   #details;
   #sandbox;
@@ -63,5 +66,5 @@ export class ExamplesView {
 export function save(name, content, type = "text/plain") {
   const url = URL.createObjectURL(new Blob([content], { type }));
   element("a", { href: url, download: name }).click();
-  URL.revokeObjectURL(url);
+  setTimeout(() => URL.revokeObjectURL(url), SAVED_MS);
 }
