@@ -119,7 +119,9 @@ export class FolderView {
     if (folder === null) return;
     const unsaved = this.#folder?.changed.length ?? 0;
     if (unsaved > 0 && !confirm(`${this.#folder.name} has ${counted(unsaved, "change")} that ${unsaved === 1 ? "is" : "are"} not saved. Open ${folder.name} all the same?`)) return;
-    [this.#folder, this.#open, this.#choice] = [folder, null, null];
+    [this.#folder, this.#open, this.#choice, this.#file] = [folder, null, null, null];
+    // What is shown is of the folder before: nothing that is typed there gets into a file of the same name in this one.
+    this.#by("folder-body").hidden = true;
     this.#workbench.openFiles(folder.blobs());
     await this.#list(null);
   }
