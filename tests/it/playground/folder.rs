@@ -1,5 +1,7 @@
 //! Folders in the page: it reads their codecs, runs and updates their examples as the program does, and saves them.
 
+mod mended;
+
 use std::{collections::BTreeSet, convert::Infallible, fs, path::Path, process::Command, slice, sync::Arc};
 
 use runtime::Engine;

@@ -152,7 +152,11 @@ export class FolderView {
       const [{ origin }, choice] = [this.#codecs[place], Symbol("choice")];
       this.#choice = choice;
       this.#by("folder-codec").value = String(place);
-      const { text, isFile, dialect, uplinks, fields, files } = await this.#workbench.openCodec(origin);
+      const { text, isFile, dialect, uplinks, fields, files } = await this.#read(origin).catch((error) => {
+        // The list says which codec is in the editor.
+        if (choice === this.#choice) this.#by("folder-codec").value = String(this.#codecs.findIndex((codec) => codec.origin === this.#open?.origin));
+        throw error;
+      });
       const isText = isFile && (await this.#folder.text(origin.script).then(() => true, () => false));
       if (choice !== this.#choice) return;
       this.#open = null;
@@ -165,6 +169,19 @@ export class FolderView {
       this.#part.querySelector(".outcomes").replaceChildren();
       await Promise.all([files.length === 0 ? null : this.#show(files[0]), this.#test()]);
     });
+  }
+
+  /** A codec, with its payloads. Somebody may have broken it: then it is its files, to be mended. */
+  async #read(origin) {
+    try {
+      return await this.#workbench.openCodec(origin);
+    } catch (error) {
+      const { script, examples } = origin;
+      if (script === null || !this.#folder.has(script)) throw error;
+      const text = await this.#folder.text(script);
+      this.#say(error.message);
+      return { text, isFile: true, dialect: null, uplinks: [], fields: null, files: examples === null ? [] : [examples] };
+    }
   }
 
   /** Shows a file with examples, to be changed. */
