@@ -15,6 +15,7 @@ const TAB_COLUMNS = 4;
 export class CodeEditor {
   #area;
   #view;
+  #extensions;
   #changed;
   #isTabTaken = false;
   /** True if only the editor is to scroll next, and not the page around it. */
@@ -25,11 +26,11 @@ export class CodeEditor {
   /** The editor in place of a text area with a label; `changed` is called when somebody edits its text. */
   constructor(area, changed = () => {}) {
     [this.#area, this.#changed] = [area, changed];
-    const extensions = [this.#extensions(), EditorView.contentAttributes.of(this.#names())];
+    this.#extensions = [this.#parts(), EditorView.contentAttributes.of(this.#names())];
     // Whoever has begun to type before this has loaded goes on where they are.
     const isTyping = document.activeElement === area;
     const selection = isTyping ? { anchor: area.selectionStart, head: area.selectionEnd } : { anchor: 0 };
-    this.#view = new EditorView({ doc: area.value, selection, extensions });
+    this.#view = new EditorView({ doc: area.value, selection, extensions: this.#extensions });
     // Whoever uses a keyboard would not get past an editor that takes Tab.
     this.#view.setTabFocusMode(true);
     this.#view.dom.style.setProperty("--rows", area.rows);
@@ -51,6 +52,13 @@ export class CodeEditor {
     this.#changed = () => {};
     this.#view.dispatch({ changes: { from: 0, to: length, insert: text }, selection: { anchor: 0 }, scrollIntoView: true });
     this.#changed = changed;
+  }
+
+  /** Puts the text of another file in place: undo ends here, so that it does not bring one file's text into another. */
+  open(text) {
+    this.#view.setState(EditorState.create({ doc: text, extensions: this.#extensions }));
+    this.#view.scrollDOM.scrollTop = 0;
+    this.#area.value = this.text;
   }
 
   /** Marks the line of a failure, from 1, with its message; null marks none. */
@@ -102,7 +110,7 @@ export class CodeEditor {
     return { id: `${area.id}-code`, tabindex: "0", "aria-labelledby": label.id, "aria-describedby": described };
   }
 
-  #extensions() {
+  #parts() {
     const tab = { key: "Ctrl-m", mac: "Shift-Alt-m", run: () => this.#toggleTab() };
     return [
       EditorState.readOnly.of(this.#area.readOnly),

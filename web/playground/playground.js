@@ -35,7 +35,7 @@ const sandbox = { guest: new Uint8Array(guest), limits };
 const folder = new FolderView(by("folder-details"), sandbox, {
   codec: () => ({ sources: sources(), messages: readable() }),
   goTo,
-  open: (codec) => show(codec),
+  open: (codec, isKept) => show(codec, isKept),
 });
 new ExamplesView(by("examples-details"), sandbox, {
   codec: () => ({ sources: sources(), messages: readable(), downlink: downlink(), stem: stem() }),
@@ -104,14 +104,15 @@ function stateOf(codec) {
   return { text: codec.text, dialect: codec.dialect ?? "", payloads, fields: codec.fields === null ? "" : JSON.stringify(codec.fields) };
 }
 
-/** Shows a codec of a folder. */
-function show(codec) {
-  restore(stateOf(codec));
+/** Shows a codec of a folder. Unless a file keeps what is in the editor, a step back in the browser leads to it. */
+function show(codec, isKept) {
+  if (!isKept) history.pushState(null, "", location.href);
+  restore(stateOf(codec), (text) => editor.open(text));
 }
 
-function restore(state) {
+function restore(state, put = (text) => (editor.text = text)) {
   for (const id of FIELDS) by(id).value = typeof state[id] === "string" ? state[id] : by(id).defaultValue ?? "";
-  editor.text = typeof state.text === "string" ? state.text : "";
+  put(typeof state.text === "string" ? state.text : "");
   selected = Number.isInteger(state.selected) ? state.selected : 0;
   by("downlink-details").open = by("fields").value !== "";
   changed();

@@ -26,7 +26,10 @@ export class FolderView {
   #isTestWanted = false;
   #isSaving = false;
 
-  /** The part in `details`. `page` has `codec()`, `goTo`, and `open` for a codec; `sandbox` has the guest and its limits. */
+  /**
+   * The part in `details`. `page` has `codec()`, `goTo`, and `open` for a codec, which hears whether a file keeps the one
+   * before; `sandbox` has the guest and its limits.
+   */
   constructor(details, sandbox, page) {
     [this.#part, this.#page, this.#workbench] = [details, page, new Workbench(sandbox)];
     const [folders, files] = [this.#by("folder-input"), this.#by("files-input")];
@@ -159,8 +162,9 @@ export class FolderView {
       });
       const isText = isFile && (await this.#folder.text(origin.script).then(() => true, () => false));
       if (choice !== this.#choice) return;
+      const isKept = this.#open?.isFile === true;
       this.#open = null;
-      this.#page.open({ name: origin.script ?? origin.id, text, dialect, uplinks, fields });
+      this.#page.open({ name: origin.script ?? origin.id, text, dialect, uplinks, fields }, isKept);
       // The editor has line ends of its own.
       this.#open = { origin, isFile: isText, text: this.#page.codec().sources.text };
       this.#by("folder-part").hidden = isText;

@@ -1,11 +1,12 @@
 //! What somebody breaks in a folder of the page can be mended there, and stays in its own file.
 
+use fantoccini::key::Key;
 use serde_json::json;
 
 use super::{HALF, TREE, WRONG, choose, give};
 use crate::{
     browser::DESK,
-    playground::page::{open, paste, returns, shows},
+    playground::page::{METER, ask, open, paste, returns, shows},
 };
 
 // Conformance: playground
@@ -29,4 +30,37 @@ async fn a_codec_whose_examples_are_broken_is_opened_again_to_be_mended() {
     paste(&browser, "folder-text", WRONG).await;
     shows(&browser, "folder-verdict", "2 examples: 1 passed, 1 failed.").await;
     shows(&browser, "folder-save", "Nothing to save").await;
+}
+
+/// Whether the address is another one than it was, as it becomes some time after what is in the page.
+const IS_ELSEWHERE: &str = "const is = location.hash !== (window.before ?? ''); \
+     if (is) window.before = location.hash; return is;";
+
+// Conformance: playground
+#[tokio::test]
+async fn undo_brings_no_other_text_into_a_file_and_a_step_back_what_was_typed() {
+    let Some((_playground, browser, _dir)) = open("playground-folder-undone", DESK).await else { return };
+    returns(&browser, IS_ELSEWHERE, json!(true)).await;
+    give(&browser, &TREE).await;
+    browser.click("#folder-details summary").await;
+    browser.click("#folder-open").await;
+    shows(&browser, "folder-said", "8 codecs").await;
+    choose(&browser, "folder-codec", "own/meter").await;
+    shows(&browser, "folder-verdict", "2 examples: 1 passed, 1 failed.").await;
+    ask(&browser, "document.getElementById('text-code').focus();").await;
+    browser.press_with(Key::Control, 'z').await;
+    assert_eq!(browser.value("#text").await, HALF);
+    shows(&browser, "folder-save", "Nothing to save").await;
+    browser.press("1").await;
+    shows(&browser, "folder-save", "Save 1 file").await;
+    browser.press_with(Key::Control, 'z').await;
+    browser.press_with(Key::Control, 'z').await;
+    assert_eq!(browser.value("#text").await, HALF);
+    shows(&browser, "folder-save", "Nothing to save").await;
+    returns(&browser, IS_ELSEWHERE, json!(true)).await;
+    ask(&browser, "history.back();").await;
+    shows(&browser, "folder-verdict", "Another codec is in the editor.").await;
+    returns(&browser, "return document.getElementById('text').value;", json!(METER)).await;
+    let none: Vec<String> = vec![];
+    assert_eq!(browser.complaints().await, none);
 }
