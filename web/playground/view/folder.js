@@ -25,6 +25,8 @@ export class FolderView {
   #isTesting = false;
   #isTestWanted = false;
   #isSaving = false;
+  /** How often a file was changed. */
+  #changes = 0;
 
   /**
    * The part in `details`. `page` has `codec()`, `goTo`, and `open` for a codec, which hears whether a file keeps the one
@@ -209,6 +211,7 @@ export class FolderView {
   }
 
   #put(path, text) {
+    this.#changes += 1;
     this.#folder.edit(path, text);
     this.#workbench.putFile(path, this.#folder.blob(path));
     this.#drawChanged();
@@ -263,11 +266,19 @@ export class FolderView {
     area.scrollTop = (area.scrollHeight / lines.length) * Math.max(0, line - 3);
   }
 
+  /** What the workbench makes of the open codec; null once another is open. Fails if files were changed meanwhile. */
+  async #made(make) {
+    const [open, changes] = [this.#open, this.#changes];
+    const made = open === null ? null : await make(open.origin, this.#text);
+    if (open !== this.#open) return null;
+    if (changes !== this.#changes) throw new Error("Nothing was replaced, because a file has changed meanwhile: try again.");
+    return made;
+  }
+
   async #update() {
-    const open = this.#open;
-    if (open === null) return;
-    const { files, examples, left, problems } = await this.#workbench.updateExamples(open.origin, this.#text);
-    if (open !== this.#open) return;
+    const updated = await this.#made((origin, text) => this.#workbench.updateExamples(origin, text));
+    if (updated === null) return;
+    const { files, examples, left, problems } = updated;
     for (const file of files) await this.#replace(file);
     const reasons = left.map(([reason, count]) => ` ${counted(count, "example")} not: ${reason}.`).join("");
     const refused = problems.map(({ file, line, reason }) => ` ${file}, line ${line}: ${reason}.`).join("");
@@ -278,11 +289,10 @@ export class FolderView {
 
   /** Makes the payloads that are typed examples. */
   async #add() {
-    const open = this.#open;
-    if (open === null) return;
     const payloads = this.#page.codec().messages.map(({ port, payload }) => ({ port, payload: [...payload] }));
-    const { file, added, left } = await this.#workbench.addExamples(open.origin, this.#text, payloads);
-    if (open !== this.#open) return;
+    const extended = await this.#made((origin, text) => this.#workbench.addExamples(origin, text, payloads));
+    if (extended === null) return;
+    const { file, added, left } = extended;
     if (file !== null) await this.#replace(file);
     const unstated = left === 0 ? "" : ` The codec returns nothing for ${counted(left, "payload")}: write ${left === 1 ? "that example" : "those examples"} by hand.`;
     this.#say(`${added === 0 ? "No payload is new" : `Added ${counted(added, "example")} to ${file.path}`}.${unstated}`);
