@@ -151,6 +151,12 @@ fn the_page_reads_and_runs_examples_in_every_layout_as_the_program_does() {
     assert_eq!(failed, 7, "one of each layout, and one of a codec that cannot be loaded");
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("workbench/tests/fixtures");
     assert!(check_same(&engine, &fixtures).0.len() >= 5);
+    let twice = tempfile::tempdir().unwrap();
+    fs::write(twice.path().join("meter.js"), HALF).unwrap();
+    let examples = [4, 6].map(|level| json!([{"bytes_hex": "08", "expected": {"data": {"level": level}}}]));
+    let lines = examples.map(|examples| format!("{}\n", json!({"script_file": "meter.js", "examples": examples})));
+    fs::write(twice.path().join("codecs.jsonl"), lines.concat()).unwrap();
+    assert_eq!(check_same(&engine, twice.path()).1, 1, "the second of two codecs with the same id and files");
 }
 
 // Conformance: playground

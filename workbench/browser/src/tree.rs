@@ -1,7 +1,7 @@
 //! What the page asks about the files that it has opened: their codecs, and what each returns for its examples.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -34,14 +34,16 @@ struct Listed {
     examples: usize,
 }
 
-/// Where a codec is from: codecs may have their id in common, but hardly these files too.
-#[derive(Clone, Deserialize, PartialEq, Serialize)]
+/// Where a codec is from.
+#[derive(Clone, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Origin {
     id: String,
     script: Option<PathBuf>,
     /// The file with its first example.
     examples: Option<PathBuf>,
+    /// The number of codecs before it that have all of this in common, as lines of JSON may.
+    before: usize,
 }
 
 /// A file or line that cannot be read, or not as meant.
@@ -128,8 +130,7 @@ pub(crate) fn list(engine: &Arc<Engine>) -> Listing {
     read_tree(Tree { files: &PageFiles, root: Path::new("."), engine }, &mut found);
     found.count_more();
     let Found { codecs, problems, .. } = found;
-    let listed = codecs.iter().map(|codec| {
-        let origin = Origin::of(codec);
+    let listed = codecs.iter().zip(origins(&codecs)).map(|(codec, origin)| {
         let name = origin.examples.as_ref().and_then(|file| file.file_name()?.to_str());
         Listed { layout: name.and_then(Layout::of).map(title), examples: codec.examples.len(), origin }
     });
@@ -215,14 +216,23 @@ pub(crate) fn find(engine: &Arc<Engine>, origin: &Origin) -> (Option<Codec>, Vec
     let directories = BTreeSet::from([normal(directory)]);
     let tree = Tree { files: &PageFiles, root: Path::new("."), engine };
     let Found { codecs, problems, .. } = find_in(tree, &directories, BTreeSet::new(), None);
-    // All examples may have been taken out of their file.
-    let rank = |codec: &Codec| match Origin::of(codec) {
-        same if same == *origin => 0,
-        other if other.script == origin.script && other.id == origin.id => 1,
-        _ => 2,
+    let origins = origins(&codecs);
+    let all = origins.iter().zip(codecs).filter(|(of, _)| of.id == origin.id && of.script == origin.script);
+    // All examples may have been taken out of their file, and a codec before may be broken.
+    let nearest = all.min_by_key(|(of, _)| (of.examples != origin.examples, of.before != origin.before));
+    (nearest.map(|(_, codec)| codec), problems)
+}
+
+fn origins(codecs: &[Codec]) -> Vec<Origin> {
+    let mut counts = BTreeMap::new();
+    let numbered = |codec: &Codec| {
+        let origin = Origin::of(codec);
+        let count: &mut usize = counts.entry(origin.clone()).or_default();
+        let before = *count;
+        *count += 1;
+        Origin { before, ..origin }
     };
-    let codec = codecs.into_iter().min_by_key(rank).filter(|codec| rank(codec) < 2);
-    (codec, problems)
+    codecs.iter().map(numbered).collect()
 }
 
 impl Origin {
@@ -232,6 +242,7 @@ impl Origin {
             id: codec.id.clone(),
             script: codec.script_file.as_deref().map(normal),
             examples: places.next().map(|place| normal(&place.file)),
+            before: 0,
         }
     }
 }
