@@ -1,6 +1,6 @@
 // Reads the codecs below a directory as the page does, in Node.js, and prints what came of their examples as JSON. With
 // `updated`, it then writes what the codecs return into the files of the examples; with `added`, a payload that no example
-// has, and one that they have. The limits are on standard input.
+// has, twice, and one that they have. The limits are on standard input.
 
 import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 
@@ -31,8 +31,9 @@ const added = {};
 if (what === "added") {
   for (const { origin, opened } of codecs) {
     const known = opened.uplinks.map(({ port, payload }) => ({ port, payload: [...Buffer.from(payload, "hex")] }));
+    const another = { port: 9, payload: [8, 0] };
     try {
-      const answer = ask({ addExamples: { origin, text: null, payloads: [...known, { port: 9, payload: [8, 0] }] } });
+      const answer = ask({ addExamples: { origin, text: null, payloads: [...known, another, another] } });
       if (answer.file !== null) write(answer.file);
       added[origin.id] = [answer.added, answer.left];
     } catch (error) {

@@ -1,6 +1,6 @@
 //! Payloads of the page as examples of a codec, in the file and the layout of those that it has.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 use runtime::{Engine, Function};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub(crate) struct Payload {
     payload: Vec<u8>,
 }
 
-/// Adds the payloads that no example has, with what the codec returns for each.
+/// Adds the payloads that no example has, each once, with what the codec returns for it.
 pub(crate) fn add(
     engine: &Arc<Engine>,
     origin: &Origin,
@@ -50,7 +50,9 @@ pub(crate) fn add(
         return Err(BY_HAND.to_owned());
     }
     let is_known = |payload: &Payload| codec.examples.iter().any(|example| payload.is_of(example));
-    let new: Vec<Payload> = payloads.into_iter().filter(|payload| !is_known(payload)).collect();
+    let mut seen = BTreeSet::new();
+    let is_new = |payload: &Payload| !is_known(payload) && seen.insert((payload.port, payload.payload.clone()));
+    let new: Vec<Payload> = payloads.into_iter().filter(is_new).collect();
     if codec.examples.len() + new.len() > EXAMPLES_MAX {
         return Err(format!("it would have more than {EXAMPLES_MAX} examples"));
     }
