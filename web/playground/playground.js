@@ -38,8 +38,8 @@ const folder = new FolderView(by("folder-details"), sandbox, {
   open: (codec, isKept) => show(codec, isKept),
 });
 new ExamplesView(by("examples-details"), sandbox, {
-  codec: () => ({ sources: sources(), messages: readable(), downlink: downlink(), stem: stem() }),
-  keep: (file, content) => folder.keep(file, content),
+  codec: () => ({ sources: sources(), messages: readable(), downlink: downlink(), script: script() }),
+  keep: (file, content, script) => folder.keep(file, content, script),
 });
 const fuzz = new FuzzView(by("fuzz-details"), sandbox, {
   codec: () => ({ sources: sources(), messages: begun() }),
@@ -282,14 +282,14 @@ async function openFile() {
   return announce(`Opened ${file.name}.`);
 }
 
-/** The name of the codec without its directory and its end, as names of files have it. */
-function stem() {
-  return name.split("/").pop().replace(/\.[cm]?js$/, "").replace(/[^\w.-]/g, "_") || "codec";
+/** The name of the codec's file, without what browsers would replace in one. */
+function script() {
+  const file = name.split("/").pop().replace(/[\\:*?"<>|]/g, "_") || "codec";
+  return /\.(?:[cm]?js|txt)$/.test(file) ? file : `${file}.js`;
 }
 
 function saveFile() {
-  const file = name.split("/").pop();
-  save(/\.[cm]?js$/.test(file) ? file : `${file}.js`, editor.text, "text/javascript");
+  save(script(), editor.text, "text/javascript");
 }
 
 function readable() {

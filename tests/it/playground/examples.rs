@@ -36,7 +36,12 @@ fn examples_of_the_page_pass_in_every_layout() {
         return;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for (text, layouts) in [(TS013, LAYOUTS), (V2, LAYOUTS), (AWKWARD, AWKWARD_LAYOUTS)] {
+    let codecs = [
+        ("meter.js", TS013, LAYOUTS),
+        ("two words.mjs", V2, LAYOUTS),
+        ("m\u{e8}tre-decoder.txt", AWKWARD, AWKWARD_LAYOUTS),
+    ];
+    for (name, text, layouts) in codecs {
         let dir = tempfile::tempdir().unwrap();
         let messages = json!([
             {"payload": [1], "port": 85, "timeMs": null},
@@ -45,7 +50,7 @@ fn examples_of_the_page_pass_in_every_layout() {
             {"payload": [3], "port": 1, "timeMs": 1_767_323_045_000_i64},
         ]);
         let (limits, downlink) = (runtime::Limits::default(), json!({"fields": "{\"n\": 7}", "port": 3}));
-        let input = json!({"limits": limits, "text": text, "messages": messages, "downlink": downlink});
+        let input = json!({"limits": limits, "text": text, "name": name, "messages": messages, "downlink": downlink});
         let mut node = Command::new("node");
         node.arg(root.join("tests/it/playground/examples.mjs")).arg(root).arg(dir.path());
         let output = run(&mut node, &input.to_string());

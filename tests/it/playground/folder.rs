@@ -374,12 +374,13 @@ async fn files_are_taken_by_browsers_without_a_picker_and_saved_as_downloads() {
     shows(&browser, "folder-said", "Downloaded files.zip, with meter.js, meter.test.yaml").await;
     shows(&browser, "folder-save", "Nothing to save").await;
     // A codec gets its first examples.
-    let other = dir.path().join("alone/alone.js").display().to_string();
+    let other = dir.path().join("alone/my meter.mjs").display().to_string();
+    fs::write(&other, HALF).unwrap();
     browser.client.find(fantoccini::Locator::Css("#files-input")).await.unwrap().send_keys(&other).await.unwrap();
     shows(&browser, "folder-verdict", "The codec has no examples.").await;
     paste(&browser, "payloads", "04").await;
     browser.click("#examples-details summary").await;
     browser.click("#examples-save").await;
-    shows(&browser, "examples", "Added to the folder: alone.test.yaml").await;
+    shows(&browser, "examples", "Added to the folder: my meter.test.yaml").await;
     shows(&browser, "folder-verdict", "1 example: 1 passed.").await;
 }

@@ -18,14 +18,15 @@ const MILESIGHT_PORT = 85;
 
 /**
  * The file of a layout: its `file`, its `content`, the `script` beside it, and how many examples it has and leaves out.
- * `stem` is the name of the script without `.js`; `dialect` is the one that was selected, or null.
+ * `script` is the name of the codec's file; `dialect` is the one that was selected, or null.
  */
-export function writeExamples(layout, { stem, dialect, examples }) {
-  return LAYOUTS[layout].write(stem, examples, dialect);
+export function writeExamples(layout, { script, dialect, examples }) {
+  return LAYOUTS[layout].write(script.replace(/\.\w+$/, "") || "codec", examples, { script, dialect });
 }
 
-function own(stem, { dialects, uplinks, downlink }, dialect) {
+function own(stem, { dialects, uplinks, downlink }, { script, dialect }) {
   const lines = ["examples:"];
+  if (script !== `${stem}.js`) lines.unshift(`script: ${JSON.stringify(script)}`);
   if (dialect !== null) lines.unshift(`dialect: ${dialect}`);
   const isStated = ({ output, outcome }) => (output === null ? outcome !== null : isYaml(output));
   const end = ({ output, outcome }) => (output === null ? `    outcome: ${outcome}` : `    output: ${oneLine(output)}`);
@@ -40,15 +41,15 @@ function own(stem, { dialects, uplinks, downlink }, dialect) {
     lines.push("  - function: downlink-encode", `    port: ${one.port}`, `    input: ${oneLine(input)}`, end(one));
   }
   const count = uplinks.filter(isStated).length + encoded.length;
-  return made(`${stem}.test.yaml`, `${lines.join("\n")}\n`, `${stem}.js`, count, uplinks.length + (downlink === null ? 0 : 1));
+  return made(`${stem}.test.yaml`, `${lines.join("\n")}\n`, script, count, uplinks.length + (downlink === null ? 0 : 1));
 }
 
-function repository(stem, examples) {
+function repository(stem, examples, { script }) {
   const [found, all] = wrapped(examples);
   const list = found.filter(({ output }) => isYaml(output));
-  const lines = ["uplinkDecoder:", `  fileName: ${JSON.stringify(`${stem}.js`)}`, "  examples:"];
+  const lines = ["uplinkDecoder:", `  fileName: ${JSON.stringify(script)}`, "  examples:"];
   for (const { name, input, output } of list) lines.push(`    - description: ${JSON.stringify(name)}`, `      input: ${oneLine(input)}`, `      output: ${oneLine(output)}`);
-  return made(`${stem}-codec.yaml`, `${lines.join("\n")}\n`, `${stem}.js`, list.length, all);
+  return made(`${stem}-codec.yaml`, `${lines.join("\n")}\n`, script, list.length, all);
 }
 
 function profile(stem, examples) {
@@ -76,7 +77,8 @@ function milesight(stem, { dialects, uplinks }) {
   const found = uplinks.find((uplink) => uplink.port === MILESIGHT_PORT && uplink.output !== null && areNames(fieldsOf(uplink)));
   const object = found === undefined ? [] : fieldsOf(found).map((id) => ({ id, name: id, value: "", access_mode: "R" }));
   const content = { version: "1.0.0", bytes: hexOf(found?.payload ?? []), object };
-  return made(`${stem}-codec.json`, `${JSON.stringify(content, null, 2)}\n`, `${stem}-decoder.js`, found === undefined ? 0 : 1, uplinks.length);
+  const device = stem.replace(/-decoder$/, "");
+  return made(`${device}-codec.json`, `${JSON.stringify(content, null, 2)}\n`, `${device}-decoder.js`, found === undefined ? 0 : 1, uplinks.length);
 }
 
 /** Uplinks with values of TS013, as most layouts have them, and how many examples there were. */

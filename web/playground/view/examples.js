@@ -3,7 +3,7 @@
 import { EXAMPLES_MAX } from "../examples/examples.js";
 import { LAYOUTS, writeExamples } from "../examples/layouts.js";
 import { Runner } from "../runner.js";
-import { counted, element, grouped } from "./element.js";
+import { counted, element, grouped, shown } from "./element.js";
 
 /** The time after which a file that is saved is there no more, in milliseconds: Safari reads it some time after the click. */
 const SAVED_MS = 60_000;
@@ -17,8 +17,8 @@ export class ExamplesView {
   #wanted = null;
 
   /**
-   * The part in `details`. `page` has `codec()`, and `keep`, which takes the file if a folder is open that lacks it; `sandbox`
-   * has the guest and its limits.
+   * The part in `details`. `page` has `codec()`, and `keep`, which takes the file if a folder is open that lacks it and has
+   * its script; `sandbox` has the guest and its limits.
    */
   constructor(details, sandbox, page) {
     [this.#details, this.#sandbox, this.#page] = [details, sandbox, page];
@@ -31,10 +31,10 @@ export class ExamplesView {
   }
 
   #run() {
-    const { sources, messages, downlink, stem } = this.#page.codec();
+    const { sources, messages, downlink, script } = this.#page.codec();
     if (messages.length === 0 && downlink === null) return this.#say("There are no payloads: type one.");
     this.#runner ??= new Runner(this.#sandbox.guest, this.#sandbox.limits, (report) => this.#hear(report), "examples/worker.js");
-    this.#wanted = { layout: this.#select.value, stem, dialect: sources.dialect };
+    this.#wanted = { layout: this.#select.value, script, dialect: sources.dialect };
     this.#say("Running…");
     // Another layout does not wait for what runs.
     this.#runner.stop();
@@ -47,10 +47,10 @@ export class ExamplesView {
   }
 
   #save(examples) {
-    const { layout, stem, dialect } = this.#wanted;
-    const { file, content, script, count, left } = writeExamples(layout, { stem, dialect, examples });
+    const { layout, ...codec } = this.#wanted;
+    const { file, content, script, count, left } = writeExamples(layout, { ...codec, examples });
     if (count === 0) return this.#say("Nothing was saved: this layout can state none of these examples.");
-    const isKept = this.#page.keep(file, content);
+    const isKept = this.#page.keep(file, content, script);
     if (!isKept) save(file, content);
     const unstated = left === 0 ? "" : ` It leaves out ${grouped(left)}, which this layout cannot state.`;
     const cut = examples.cut === 0 ? "" : ` The last ${counted(examples.cut, "payload")} did not run: a codec has at most ${grouped(EXAMPLES_MAX)} examples.`;
@@ -58,7 +58,7 @@ export class ExamplesView {
   }
 
   #say(text) {
-    this.#details.querySelector("[role=status]").textContent = text;
+    this.#details.querySelector("[role=status]").textContent = shown(text);
   }
 }
 
