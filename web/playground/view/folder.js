@@ -162,14 +162,15 @@ export class FolderView {
         if (choice === this.#choice) this.#by("folder-codec").value = String(this.#codecs.findIndex((codec) => codec.origin === this.#open?.origin));
         throw error;
       });
-      const isText = isFile && (await this.#folder.text(origin.script).then(() => true, () => false));
+      // What has been typed since the workbench was asked is in the folder, unless it is in no file.
+      const own = isFile ? await this.#folder.text(origin.script).catch(() => null) : null;
       if (choice !== this.#choice) return;
       const isKept = this.#open?.isFile === true;
       this.#open = null;
-      this.#page.open({ name: origin.script ?? origin.id, text, dialect, uplinks, fields }, isKept);
+      this.#page.open({ name: origin.script ?? origin.id, text: own ?? text, dialect, uplinks, fields }, isKept);
       // The editor has line ends of its own.
-      this.#open = { origin, isFile: isText, text: this.#page.codec().sources.text };
-      this.#by("folder-part").hidden = isText;
+      this.#open = { origin, isFile: own !== null, text: this.#page.codec().sources.text };
+      this.#by("folder-part").hidden = own !== null;
       this.#by("folder-file").replaceChildren(...files.map((file) => element("option", { value: file }, file)));
       this.#by("folder-examples").hidden = files.length === 0;
       this.#part.querySelector(".outcomes").replaceChildren();
