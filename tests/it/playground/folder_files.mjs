@@ -139,6 +139,10 @@ test("a folder has what codecs are made of, within bounds", () => {
   assert.deepEqual([...takeFiles([Object.assign(new Blob(["x"]), { name: "a.js", webkitRelativePath: "" })]).blobs().keys()], ["a.js"]);
   const many = Array.from({ length: 50_001 }, (_, at) => ({ name: `${at}.js`, webkitRelativePath: `codecs/${at}.js` }));
   assert.throws(() => takeFiles(many), /There are more than 50,000 files/);
+  const below = (depth) => takeFiles([inFolder(`codecs/${"a/".repeat(depth)}b.js`)]);
+  assert.equal(below(32).blobs().size, 1);
+  assert.throws(() => below(33), /nested more than 32 deep/);
+  assert.equal(takeFiles([inFolder(`codecs/node_modules/${"a/".repeat(33)}b.js`)]).blobs().size, 0);
 });
 
 test("the workbench gets files as bytes, and reads no more than a bound", () => {

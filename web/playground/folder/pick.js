@@ -33,7 +33,8 @@ export function takeFiles(list) {
   for (const file of list) {
     const path = top === null ? file.name : file.webkitRelativePath.slice(top.length + 1);
     const above = path.split("/").slice(0, -1);
-    if (above.length > DEPTH_MAX || above.some((name) => SKIPPED.has(name))) continue;
+    if (above.some((name) => SKIPPED.has(name))) continue;
+    gathered.go(above.length);
     gathered.count();
     gathered.add(path, file, null);
   }
@@ -76,9 +77,13 @@ class Gathered {
     if (ENDS.has(path.split(".").pop().toLowerCase())) this.files.set(path, { file, handle });
   }
 
+  go(depth) {
+    if (depth > DEPTH_MAX) throw new Error(`Directories are nested more than ${DEPTH_MAX} deep: open a folder inside.`);
+  }
+
   /** Takes all of a directory. */
   async take(directory, path, depth) {
-    if (depth > DEPTH_MAX) throw new Error(`Directories are nested more than ${DEPTH_MAX} deep: open a folder inside.`);
+    this.go(depth);
     for await (const node of within(directory)) await this.one(node, path, depth);
   }
 
