@@ -91,6 +91,14 @@ impl Example {
             place: None,
         }
     }
+
+    /// The fields that it encodes: those in its object of TS013, or what it has in place of that. None for a payload.
+    pub fn fields(&self, is_ts013: bool) -> Option<&Value> {
+        match &self.input {
+            Input::Json(input) => Some(input.get("data").filter(|_| is_ts013 || self.wrapped).unwrap_or(input)),
+            Input::Bytes(_) => None,
+        }
+    }
 }
 
 /// The argument of a function.

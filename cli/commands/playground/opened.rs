@@ -47,7 +47,7 @@ impl Opened {
     fn of(codec: &Codec, is_ts013: bool) -> Self {
         let uplinks = codec.examples.iter().filter(|example| example.function == Function::Decoder);
         let mut downlinks = codec.examples.iter().filter(|example| example.function == Function::Encoder);
-        let fields = downlinks.find_map(|example| fields(example, is_ts013));
+        let fields = downlinks.find_map(|example| example.fields(is_ts013)).cloned();
         Self {
             name: codec.id.clone(),
             text: codec.script.clone(),
@@ -62,10 +62,4 @@ fn message(example: &Example) -> Option<OpenedPayload> {
     let Input::Bytes(payload) = &example.input else { return None };
     let payload = hex::encode(payload);
     Some(OpenedPayload { port: example.port, payload, description: example.description.clone() })
-}
-
-/// Returns the input of an encoder: the `data` of an input object, or the object itself.
-fn fields(example: &Example, is_ts013: bool) -> Option<Value> {
-    let Input::Json(input) = &example.input else { return None };
-    Some(input.get("data").filter(|_| is_ts013 || example.wrapped).unwrap_or(input).clone())
 }

@@ -154,7 +154,7 @@ pub(crate) fn open(engine: &Arc<Engine>, origin: &Origin) -> Result<Opened, Stri
         is_file,
         dialect: codec.dialect.map(Dialect::name),
         uplinks: codec.examples.iter().filter_map(Uplink::of).collect(),
-        fields: encoded.and_then(|example| fields(example, encoder == Some(Dialect::Ts013))),
+        fields: encoded.and_then(|example| example.fields(encoder == Some(Dialect::Ts013)).cloned()),
         files: places.map(|place| normal(&place.file)).collect(),
         text: codec.script,
     })
@@ -262,14 +262,6 @@ impl Uplink {
             }
             _ => None,
         }
-    }
-}
-
-/// The fields that an example encodes: those in its object of TS013, or what it has in place of that.
-fn fields(example: &Example, is_ts013: bool) -> Option<Value> {
-    match &example.input {
-        Input::Json(input) => Some(input.get("data").filter(|_| is_ts013 || example.wrapped).unwrap_or(input).clone()),
-        Input::Bytes(_) => None,
     }
 }
 
