@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn a_list_may_be_within_another_member() {
         let text = "up:\n  fileName: a.js\n  examples:\n    - input: 1 # one\ndown: {}\n";
-        let new = appended(text, &["up", "examples"], &[json!({"input": 2, "output": {"data": {"n": 3}}})]);
-        let added = "    - input: 2\n      output:\n        data:\n          n: 3\n";
+        let new = appended(text, &["up", "examples"], &[json!({"input": 2, "output": {"data": {"celsius": 3}}})]);
+        let added = "    - input: 2\n      output:\n        data:\n          celsius: 3\n";
         assert_eq!(new.unwrap(), text.replace("down", &format!("{added}down")));
         appended(text, &["down", "examples"], &[json!({})]).unwrap_err();
     }
