@@ -6,7 +6,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::Context;
 use replay::{
     CsvFile, JsonLines, ParquetFile, PostgresSettings, RedisSettings, Rows, Source, StoredUplinks, StreamEvents,
     is_postgres, is_redis, is_things_stack,
@@ -39,7 +38,7 @@ pub(super) async fn open(command: &ReplayCommand, now: Timestamp) -> anyhow::Res
         return Err(BadInput::Request(reason).into());
     }
     let path = Path::new(&command.from);
-    let file = File::open(path).map_err(|source| BadInput::File { file: command.from.clone(), source })?;
+    let file = File::open(path).map_err(|source| unread(&command.from, source))?;
     if is_parquet(command, path) {
         return Ok(Box::new(ParquetFile::open(
             &command.from,
@@ -112,7 +111,7 @@ fn of_file(command: &ReplayCommand, name: &str, input: impl Read + Send + 'stati
     };
     let format = match command.format.or_else(by_name) {
         Some(format) => format,
-        None => by_start(input.fill_buf().with_context(|| format!("cannot read {name}"))?),
+        None => by_start(input.fill_buf().map_err(|source| unread(name, source))?),
     };
     Ok(match format {
         Format::Jsonl => Box::new(JsonLines::new(name, input)),
@@ -122,6 +121,10 @@ fn of_file(command: &ReplayCommand, name: &str, input: impl Read + Send + 'stati
         }
         Format::Csv => Box::new(CsvFile::open(name, input, &command.column, command.encoding.map(Into::into))?),
     })
+}
+
+fn unread(name: &str, source: io::Error) -> replay::Error {
+    replay::Error::Read { name: name.to_owned(), source }
 }
 
 /// Lines of JSON begin with a brace, a bracket or a topic; the names of columns have none of these.

@@ -225,6 +225,16 @@ fn files_have_the_report_as_a_page_and_each_uplink_with_both_objects() {
 }
 
 #[test]
+fn a_source_that_is_missing_or_cannot_be_read_has_its_own_exit_code() {
+    let dir = with_codec();
+    for (from, code) in [("missing.jsonl", 3), ("missing.parquet", 3), (".", 5)] {
+        let output = run(&mut command(dir.path(), from, &[]), "");
+        assert!(complaint(&output).contains(&format!("cannot read {from}")), "{from}: {output:?}");
+        assert_eq!(output.status.code(), Some(code), "{from}");
+    }
+}
+
+#[test]
 fn what_cannot_run_is_refused_before_anything_is_read() {
     let dir = with_codec();
     fs::write(dir.path().join("in.jsonl"), "").unwrap();
@@ -233,7 +243,6 @@ fn what_cannot_run_is_refused_before_anything_is_read() {
         ("in.jsonl", &["--output", "in.jsonl"][..], "named twice"),
         ("in.jsonl", &["--html", "codec.js"], "named twice"),
         ("in.jsonl", &["--sql", "x.sql"], "use it with --from postgres://"),
-        ("missing.jsonl", &[], "missing.jsonl"),
         ("kafka://host/topic", &[], "there are no sources with `kafka://`"),
         ("in.jsonl", &[], "no such uplinks"),
     ] {
