@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::Context;
-use workbench::{is_stdin, read_script};
+use workbench::{BadInput, is_stdin, read_script};
 
 /// Reads a script given on the command line; `-` is standard input.
-pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
-    read_script(path).with_context(|| match is_stdin(path) {
-        true => "cannot read standard input".to_owned(),
-        false => format!("cannot read {}", path.display()),
+pub(crate) fn read(path: &Path) -> Result<String, BadInput> {
+    read_script(path).map_err(|source| {
+        let file = if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() };
+        BadInput::File { file, source }
     })
 }
