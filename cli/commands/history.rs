@@ -84,13 +84,16 @@ fn show_list(network: &Network, app_id: &AppId, records: Vec<StoredRecord>) -> a
         ("port", "Port"),
         ("payload", "Payload"),
         ("result", "Result"),
+        ("outcome", ""),
+        ("revision", ""),
+        ("corrects", ""),
     ];
     let table = Table::new(columns, records.into_iter().map(row));
     network.output.table(table, format_args!("Application {app_id} has no such records"))
 }
 
 /// Returns the columns that fit on a line; `info` and `export` have the rest.
-fn row(record: StoredRecord) -> [Cell; 7] {
+fn row(record: StoredRecord) -> [Cell; 10] {
     let time = Timestamp::from_nanos(record.time);
     let result = match record.outcome.as_str() {
         "failed" => record.failure,
@@ -110,6 +113,9 @@ fn row(record: StoredRecord) -> [Cell; 7] {
         record.port.into(),
         HexBytes(record.payload).to_string().into(),
         Cell::new(shown, result),
+        record.outcome.into(),
+        record.revision.into(),
+        record.corrects.into(),
     ]
 }
 
@@ -134,6 +140,7 @@ fn show_record(network: &Network, record: StoredRecord) -> anyhow::Result<()> {
         (("warnings", "Warnings"), Cell::list(&record.warnings, "; ")),
         (("logs", "Logs"), Cell::list(&logs, "; ")),
         (("metadata", "Metadata"), json(&record.metadata)),
+        (("extra", "Extra"), json(&record.extra)),
         (("fuel", "Fuel"), Cell::new(record.fuel.to_string(), record.fuel)),
         (("version", "Version"), Some(record.version).filter(|version| *version > 0).into()),
         (("functions", "Functions"), record.functions.into()),
