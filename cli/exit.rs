@@ -66,6 +66,11 @@ impl CommandError {
     pub(crate) fn not_found(text: impl Into<String>) -> Self {
         Self { kind: Kind::NotFound, text: text.into() }
     }
+
+    /// A service that cannot be used for now.
+    pub(crate) fn unavailable(text: impl Into<String>) -> Self {
+        Self { kind: Kind::Unavailable, text: text.into() }
+    }
 }
 
 impl Kinded for CommandError {

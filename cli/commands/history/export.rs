@@ -35,7 +35,7 @@ pub(super) async fn run(
     write(network, file, parts).await?;
     match export.unreadable_files() {
         None => Ok(()),
-        Some(names) => bail!("the handler cannot read {}: their records are missing", sanitize(names)),
+        Some(names) => bail!("the handler cannot read {}: records are missing", sanitize(names)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use api::{
     discovery::Announcement,
     rest::handler::{DecodeReport, SendReport},
@@ -19,7 +19,11 @@ use tokio::{
 };
 use types::{AppId, Credential};
 
-use crate::{exit::Interrupted, network::Network, terminal::warn};
+use crate::{
+    exit::{CommandError, Interrupted},
+    network::Network,
+    terminal::warn,
+};
 
 /// Maximum number of attempts without any report in between.
 const ATTEMPTS_MAX: usize = 5;
@@ -90,13 +94,14 @@ impl Work<'_> {
             let ended = match start(&announcement, &credential, &self.after).await {
                 Ok(mut reports) => self.follow(&mut reports, sum).await,
                 // A handler that restarts may be there again soon.
-                Err(error) if before > 0 => Some(Ended::temporarily(&error)),
+                Err(error) if before > 0 || attempts > 1 => Some(Ended::temporarily(&error)),
                 Err(error) => return Err(error.into()),
             };
             let Some(Ended { reason, is_temporary }) = ended else { return Ok(()) };
             attempts = if sum.examined() > before { 1 } else { attempts + 1 };
             if !is_temporary || !self.is_resumable || attempts > ATTEMPTS_MAX {
-                bail!(self.stopped(sum.examined(), &format!(", because {reason}")));
+                let text = self.stopped(sum.examined(), &format!(", because {reason}"));
+                return Err(if is_temporary { CommandError::unavailable(text).into() } else { anyhow!(text) });
             }
             warn(format_args!("trying again: {reason}"))?;
             sleep(RETRY_WAIT).await;
