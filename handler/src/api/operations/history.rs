@@ -148,7 +148,8 @@ impl Operations {
         };
         if let Functions::Given(application) = &functions {
             if application.summary().conversion() == Conversion::None {
-                return Err(Error::invalid("Functions", "the application has none, and no payload format"));
+                let reason = "none run without a payload format: set `payload_format`, such as `custom`";
+                return Err(Error::invalid("Functions", reason));
             }
             self.payloads.check(application, &usage).await?;
         }

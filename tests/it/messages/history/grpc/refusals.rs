@@ -1,6 +1,9 @@
 //! Calls that gRPC refuses: without the right, with a wrong filter, and beyond the bounds of an owner.
 
-use api::history::{ChartQuery, DecodeAgain, DecodeReport, ExportQuery, Query, SendAgain, SendReport, send_again::To};
+use api::{
+    handler::Application,
+    history::{ChartQuery, DecodeAgain, DecodeReport, ExportQuery, Query, SendAgain, SendReport, send_again::To},
+};
 use tonic::{Code, Request, Response, Status, Streaming};
 use types::AccessKey;
 
@@ -100,11 +103,13 @@ async fn wrong_filters_and_options_are_refused_with_the_rule() {
     ] {
         assert_refused(client.get_chart(owner.sign(query)).await, (invalid, text));
     }
+    let unformatted = other_functions().map(|functions| Application { payload_format: String::new(), ..functions });
     for (again, expected) in [
         (DecodeAgain { port: Some(256), ..decode_again(&owner) }, (invalid, "Port not valid")),
         (DecodeAgain { publish: true, ..decode_again(&owner) }, (invalid, "it needs `write`")),
         (DecodeAgain { after: "yesterday".to_owned(), ..decode_again(&owner) }, (invalid, "28 hexadecimal digits")),
         (DecodeAgain { version: 9, ..decode_again(&owner) }, (Code::NotFound, "Version 9")),
+        (DecodeAgain { functions: unformatted, ..decode_again(&owner) }, (invalid, "set `payload_format`")),
     ] {
         assert_refused(client.decode(owner.sign(again)).await, expected);
     }
