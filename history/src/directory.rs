@@ -3,8 +3,8 @@
 pub(crate) mod removed;
 
 use std::{
-    fs::{self, File},
-    os::unix::fs::MetadataExt,
+    fs::{self, DirBuilder, File},
+    os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -21,13 +21,18 @@ pub(crate) struct Change {
 impl Change {
     /// Waits for it.
     pub(crate) fn take(root: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(root).map_err(Error::file("create", root))?;
+        create(root)?;
         let path = root.join(LOCK);
         let lock = File::options().write(true).create(true).truncate(false).open(&path);
         let lock = lock.map_err(Error::file("open", &path))?;
         lock.lock().map_err(Error::file("lock", &path))?;
         Ok(Self { _lock: lock })
     }
+}
+
+/// Creates the directory, unless it is there. Only its owner may read it: records may have secrets.
+pub(crate) fn create(root: &Path) -> Result<(), Error> {
+    DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(Error::file("create", root))
 }
 
 /// Extension of the names of small files while they are written, before they replace others.

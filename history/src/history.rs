@@ -23,7 +23,7 @@ use crate::{
     Chart, ChartQuery, Error, ExportPart, Format, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings,
     Skipped,
     bucket::Bucket,
-    directory::removed::Removal,
+    directory::{self, removed::Removal},
     keeper::Keeper,
     reader::{Reader, export},
     record::moment,
@@ -63,6 +63,9 @@ impl History {
     pub fn open(dir: impl Into<PathBuf>, settings: Settings, environment: Environment<'_>) -> Result<Arc<Self>, Error> {
         let root = dir.into();
         let Environment { clock, random, owner_of } = environment;
+        if settings.bytes_max > 0 {
+            directory::create(&root)?;
+        }
         let bucket = Bucket::open(&root, &settings.bucket, (random, &owner_of))?.map(Arc::new);
         let bounds = Bounds::new(settings);
         let writer = u64::from_be_bytes(random.array()) as u32;

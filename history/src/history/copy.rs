@@ -10,7 +10,7 @@ use std::{
 use crate::{
     Error,
     bucket::CACHE,
-    directory::{LOCK, NEW, if_there, list, sync},
+    directory::{LOCK, NEW, create, if_there, list, sync},
     sealed::write::UNFINISHED,
     tail::disk::Disk,
 };
@@ -86,7 +86,7 @@ impl NewDirectory {
         let this = Self { dir: dir.to_owned(), unfinished: unfinished.into() };
         this.check_replaceable()?;
         this.delete()?;
-        fs::create_dir_all(&this.unfinished).map_err(Error::file("create", &this.unfinished))?;
+        create(&this.unfinished)?;
         Ok(this)
     }
 

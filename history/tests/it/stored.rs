@@ -1,9 +1,9 @@
 //! A directory that is only read, beside a process that records there.
 
-use std::{collections::BTreeSet, fs, io::Write};
+use std::{collections::BTreeSet, fs, io::Write, os::unix::fs::PermissionsExt, sync::Arc};
 
 use futures::TryStreamExt;
-use history::{Error, ExportPart, Format, RecordId, StoredHistory};
+use history::{Environment, Error, ExportPart, Format, History, RecordId, StoredHistory};
 
 use crate::harness::{Harness, app, everything, segments};
 
@@ -93,4 +93,15 @@ async fn a_directory_that_does_not_exist_is_not_created() {
     assert!(!dir.exists());
     fs::create_dir(&dir).unwrap();
     assert!(StoredHistory::open(&dir).unwrap().applications().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn only_its_owner_may_read_a_new_directory() {
+    let harness = Harness::new();
+    let dir = harness.path().join("elsewhere");
+    let environment =
+        Environment { clock: harness.clock.clone(), random: &harness.random, owner_of: Arc::new(ToString::to_string) };
+    let history = History::open(&dir, harness.settings.clone(), environment).unwrap();
+    assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+    history.close().await.unwrap();
 }
