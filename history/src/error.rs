@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use parquet::errors::ParquetError;
 use server::secret_file::SecretFileError;
 use types::{Kind, Kinded};
 
@@ -75,6 +76,14 @@ impl Error {
     /// Returns the error of a damaged file of history.
     pub(crate) fn damaged(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Damaged { path: path.to_owned(), source: source.into() }
+    }
+
+    /// Returns the error of a file that cannot be read as Parquet. The text of a cause is in that of its error already.
+    pub(crate) fn parquet(path: &Path, source: ParquetError) -> Self {
+        match source {
+            ParquetError::External(cause) => Self::damaged(path, cause),
+            source => Self::damaged(path, source),
+        }
     }
 
     /// Names what failed in a bucket.

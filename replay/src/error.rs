@@ -2,6 +2,7 @@
 
 use std::io;
 
+use parquet::errors::ParquetError;
 use types::{Kind, Kinded};
 
 /// Reasons why stored uplinks cannot be read. Uplinks that cannot be used are no error: the report counts them.
@@ -39,12 +40,25 @@ pub enum Error {
     Parquet {
         /// The file.
         name: String,
-        /// The library's error.
-        source: parquet::errors::ParquetError,
+        /// The problem.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A thread of the replay ended early.
     #[error("Airlock panicked; please report this bug")]
     Panicked,
+}
+
+impl Error {
+    /// Names the file that cannot be read as Parquet. The text of a cause is in that of its error already.
+    pub(crate) fn parquet(name: &str) -> impl FnOnce(ParquetError) -> Self {
+        move |error| {
+            let source = match error {
+                ParquetError::External(cause) => cause,
+                error => error.into(),
+            };
+            Self::Parquet { name: name.to_owned(), source }
+        }
+    }
 }
 
 impl Kinded for Error {

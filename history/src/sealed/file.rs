@@ -80,7 +80,7 @@ impl SealedFile {
         path: &Path,
         read: impl FnOnce(&Self) -> Result<ParquetResult<T>, Error>,
     ) -> Result<T, Error> {
-        guarded(path, || Self::open(path).and_then(|file| read(&file)?.map_err(|source| Error::damaged(path, source))))
+        guarded(path, || Self::open(path).and_then(|file| read(&file)?.map_err(|source| Error::parquet(path, source))))
     }
 
     /// Opens a file that this crate wrote. [`Error::Damaged`] if it is another or not whole.
@@ -97,12 +97,12 @@ impl SealedFile {
     ) -> Result<T, Error> {
         guarded(path, || {
             let file = Self::parse(path, Chunks::elsewhere(Arc::clone(parts)))?;
-            read(&file)?.map_err(|source| Error::damaged(path, source))
+            read(&file)?.map_err(|source| Error::parquet(path, source))
         })
     }
 
     fn parse(path: &Path, mut chunks: Chunks) -> Result<Self, Error> {
-        let metadata = claims::metadata(&mut chunks).map_err(|source| Error::damaged(path, source))?;
+        let metadata = claims::metadata(&mut chunks).map_err(|source| Error::parquet(path, source))?;
         if !schema::is_ours(metadata.file_metadata().schema_descr()) {
             return Err(Error::damaged(path, "it has other columns"));
         }

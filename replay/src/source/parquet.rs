@@ -58,7 +58,7 @@ impl ParquetFile {
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&chunks);
         // Files of our own have checksums.
         let checked = metadata.and_then(|metadata| Ok((metadata, chunks.checked()?)));
-        let (metadata, chunks) = checked.map_err(|source| Error::Parquet { name: name.clone(), source })?;
+        let (metadata, chunks) = checked.map_err(Error::parquet(&name))?;
         let schema = metadata.file_metadata().schema_descr();
         let header: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
         let (own, mut places) = (own::places(&header), [None; COLUMNS]);
@@ -112,7 +112,7 @@ impl ParquetFile {
 
 impl Source for ParquetFile {
     fn next(&mut self) -> Result<Option<Batch>, Error> {
-        let rows = self.rows().map_err(|source| Error::Parquet { name: self.name.clone(), source })?;
+        let rows = self.rows().map_err(Error::parquet(&self.name))?;
         let first = self.next;
         Ok(rows.map(|rows| {
             self.next += rows.len() as u64;

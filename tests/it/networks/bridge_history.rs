@@ -67,6 +67,20 @@ fn replayed(dir: &Path, from: &Path, codec: &str) -> Value {
     json!(["equal", "changed", "newly_failing", "newly_decoded", "still_failing"].map(|name| report[name].clone()))
 }
 
+/// A replay runs nothing of a file in which a single byte has changed.
+fn check_damage(dir: &Path) {
+    let whole = fs::read(dir.join("week.parquet")).unwrap();
+    for place in [30, whole.len() / 2, whole.len() - 30] {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 0x10;
+        fs::write(dir.join("damaged.parquet"), bytes).unwrap();
+        let output = run(airlock(dir).args(["replay", "--from", "damaged.parquet", "--codec", "new.js"]), "");
+        let text = complaint(&output);
+        assert!(text.contains("damaged.parquet is damaged") && !text.contains("External"), "{place}: {text}");
+        assert_eq!(output.status.code(), Some(2), "{place}");
+    }
+}
+
 // The stand-in for the API works while the test waits for commands.
 // Conformance: Commands read a directory of history without a server
 #[tokio::test(flavor = "multi_thread")]
@@ -101,6 +115,7 @@ async fn an_operator_finds_why_a_message_failed_and_decodes_it_again() {
     let new = format!("{DEVICE}=new.js");
     assert_eq!(replayed(dir, Path::new("week.parquet"), "old.js"), json!([1, 0, 0, 0, 1]));
     assert_eq!(replayed(dir, Path::new("week.parquet"), &new), json!([0, 1, 0, 1, 0]));
+    check_damage(dir);
 
     // A segment that is full moves to a file.
     let mut small = command(dir, &broker.url(), &api);

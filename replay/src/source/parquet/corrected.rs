@@ -37,7 +37,7 @@ pub(super) fn corrections(
     for group in metadata.row_groups() {
         if !has_none(group, corrects) {
             let read = of_group(chunks, group, [corrects, revision], &mut found);
-            read.map_err(|source| Error::Parquet { name: name.to_owned(), source })?;
+            read.map_err(Error::parquet(name))?;
         }
         if found.len() > CORRECTED_MAX {
             return Err(too_many());
