@@ -72,7 +72,7 @@ fn gnu_parallel_decodes_an_export_in_blocks_and_keeps_its_order() {
         return testing::skip("GNU parallel is missing", "install it, on Debian by `apt-get install parallel`");
     }
     let guide = include_str!("../../../../docs/scale.md");
-    let documented = guide.lines().find(|line| line.starts_with("parallel ")).unwrap();
+    let documented = guide.lines().find(|line| line.starts_with("parallel --")).unwrap();
     let dir = with_decoder();
     let text = "x".repeat(6000);
     let line = |number: usize| format!(r#"{{"id": {number}, "hex": "{number:04x}", "port": 7, "text": "{text}"}}"#);
