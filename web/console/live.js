@@ -16,6 +16,8 @@ const application = view.dataset.application;
 
 let waiting = [];
 let skipped = 0;
+/** True if history has messages that belong between the rows, or above them. */
+let hasGap = false;
 let isPaused = false;
 
 function cell(row, text, className) {
@@ -69,7 +71,13 @@ function skip(count) {
   if (count === 0) return;
   skipped += count;
   skippedText.hidden = false;
-  skippedText.textContent = `${skipped} messages were skipped because too many arrived at once. They are under Older messages.`;
+  skippedText.textContent = `${skipped} messages were skipped because too many arrived at once. They are under All messages.`;
+  leaveGap();
+}
+
+function leaveGap() {
+  hasGap = true;
+  continueInHistory();
 }
 
 function take(messages) {
@@ -85,13 +93,14 @@ function take(messages) {
   continueInHistory();
 }
 
-/** History goes on where the page ends. */
+/** History goes on where the page ends, or begins with the newest message if some are missing on the page. */
 function continueInHistory() {
   const oldest = rows.rows[rows.rows.length - 1]?.querySelector('time');
-  if (!oldest) return;
   const url = new URL(older.href);
-  url.searchParams.set('until', oldest.dateTime);
+  if (oldest && !hasGap) url.searchParams.set('until', oldest.dateTime);
+  else url.searchParams.delete('until');
   older.href = url.pathname + url.search;
+  older.textContent = hasGap ? 'All messages' : 'Older messages';
 }
 
 pause.addEventListener('click', () => {
@@ -108,14 +117,17 @@ document.getElementById('clear').addEventListener('click', () => {
   rows.replaceChildren();
   skipped = 0;
   skippedText.hidden = true;
+  hasGap = false;
+  continueInHistory();
 });
 
 const events = new EventSource(view.dataset.events);
 let wasOpen = false;
 events.addEventListener('open', () => {
   state.textContent = wasOpen
-    ? 'Reconnected. Messages that arrived meanwhile are under Older messages.'
+    ? 'Reconnected. Messages that arrived meanwhile are under All messages.'
     : 'Messages appear here as they arrive.';
+  if (wasOpen) leaveGap();
 });
 events.addEventListener('message', (event) => {
   const batch = JSON.parse(event.data);

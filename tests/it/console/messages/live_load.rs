@@ -39,6 +39,12 @@ const COUNT_ROWS: &str = "const rows = document.querySelector('#live tbody');
 const READ: &str = "const number = (id) => Number(document.getElementById(id).textContent.match(/\\d+/)?.[0] ?? 0);
     const rows = document.querySelector('#live tbody').rows.length;
     return [window.counted.shown, number('skipped'), number('pause'), window.counted.most, rows];";
+/// Keeps the stream of events of the next page where a test finds it.
+const KEEP_SOURCE: &str =
+    "window.EventSource = class extends EventSource { constructor(url) { super(url); window.source = this; } };";
+/// Where the button below the rows leads, and what it says.
+const READ_OLDER: &str =
+    "const older = document.getElementById('older'); return [older.pathname + older.search, older.textContent];";
 
 /// What the page has and says.
 #[derive(Debug)]
@@ -100,13 +106,23 @@ async fn memory(browser: &Browser) -> (u64, u64) {
     (heap["value"]["usedSize"].as_f64().unwrap() as u64, nodes["value"]["nodes"].as_u64().unwrap())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_uplink_is_shown_or_counted_and_the_page_stays_small() {
-    let network = Network::with(|settings| {
+/// Where the button below the rows leads, and what it says.
+async fn older(browser: &Browser) -> (String, String) {
+    serde_json::from_value(ask(browser, READ_OLDER).await).unwrap()
+}
+
+/// A network that takes as many uplinks as come.
+async fn quick_network() -> Network {
+    Network::with(|settings| {
         let limits = &mut settings.handler.rate_limits;
         (limits.client, limits.application) = (RateLimit::new(1_000_000, 1), RateLimit::new(1_000_000, 1));
     })
-    .await;
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_uplink_is_shown_or_counted_and_the_page_stays_small() {
+    let network = quick_network().await;
     let (alice, _visitor) = visitor(&network).await;
     let Some(browser) = logged_in(&network, "live-load", DESK).await else { return };
     browser.open("/console/applications/alice-app/live").await;
@@ -131,4 +147,43 @@ async fn every_uplink_is_shown_or_counted_and_the_page_stays_small() {
     assert!(heap < heap_before + HEAP_GROWTH_BYTES_MAX, "{heap_before} B became {heap} B");
     assert!(nodes < NODES_MAX, "{nodes} nodes");
     browser.look("live").await;
+}
+
+// Conformance: console: live view
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_skipped_or_missed_is_in_history_below_the_rows() {
+    let network = quick_network().await;
+    let (alice, visitor) = visitor(&network).await;
+    let Some(browser) = logged_in(&network, "live-gap", DESK).await else { return };
+    browser.tell("Page.addScriptToEvaluateOnNewDocument", json!({"source": KEEP_SOURCE})).await;
+    browser.open("/console/applications/alice-app/live?device=dev-1").await;
+    wait_for_text(&browser, "span", "Messages appear here").await;
+    ask(&browser, COUNT_ROWS).await;
+    alice.simulate("dev-1", &[0, 1], 1).await.unwrap();
+    Seen::all(&browser, 1).await;
+    let (path, text) = older(&browser).await;
+    assert!(path.contains("&until=") && text == "Older messages", "{path}: {text}");
+
+    // More come while it is paused than may wait. All of them are newer than the only row.
+    browser.click("#pause").await;
+    flood(&alice, ROWS_MAX + 20).await;
+    let seen = Seen::all(&browser, 1 + ROWS_MAX + 20).await;
+    assert!(seen.skipped >= 20, "{seen:?}");
+    let (path, text) = older(&browser).await;
+    assert_eq!(text, "All messages");
+    let page = visitor.get(&format!("{path}&field=fields.celsius+%3D+0.05")).await;
+    assert!(page.html.contains("{&#34;celsius&#34;:0.05}"), "{path}: {}", page.html);
+
+    browser.click("#clear").await;
+    let (path, text) = older(&browser).await;
+    assert!(!path.contains("until=") && text == "Older messages", "{path}: {text}");
+    browser.click("#pause").await;
+    wait_for_text(&browser, "td", "celsius").await;
+    assert!(older(&browser).await.0.contains("&until="));
+    ask(&browser, "window.source.dispatchEvent(new Event('error'));").await;
+    wait_for_text(&browser, "span", "Connection lost").await;
+    ask(&browser, "window.source.dispatchEvent(new Event('open'));").await;
+    wait_for_text(&browser, "span", "Reconnected. Messages that arrived meanwhile are under All messages").await;
+    let (path, text) = older(&browser).await;
+    assert!(!path.contains("until=") && text == "All messages", "{path}: {text}");
 }
