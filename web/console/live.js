@@ -35,16 +35,15 @@ function link(path, content) {
   return link;
 }
 
-/** A link to the same message in history: what was received in the second around its time. */
+/** A link to the same message in history: what was kept in the seconds around its time. */
 function when(message) {
-  if (!message.time) return '';
   const time = document.createElement('time');
   time.dateTime = message.time;
   time.append(message.time);
   localize(time);
-  const received = new Date(message.time).getTime();
-  const around = (milliseconds) => new Date(received + milliseconds).toISOString();
-  const query = new URLSearchParams({ device: message.device, since: around(-1), until: around(1000) });
+  const known = new Date(message.time).getTime();
+  const around = (milliseconds) => new Date(known + milliseconds).toISOString();
+  const query = new URLSearchParams({ device: message.device, since: around(-1000), until: around(1000) });
   return link(`${application}/messages?${query}`, time);
 }
 

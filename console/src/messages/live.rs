@@ -2,12 +2,12 @@
 
 mod entry;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use client::data::{DataClient, MessageStream, Topics};
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
-use types::{DevId, Kind, Kinded};
+use types::{Clock, DevId, Kind, Kinded};
 
 use self::entry::Entry;
 use crate::{Console, Error, Result, form::drafts::Fields, services::Access};
@@ -39,6 +39,7 @@ pub(crate) struct Feed {
     /// It keeps the connection.
     _client: DataClient,
     filter: LiveFilter,
+    clock: Arc<dyn Clock>,
 }
 
 /// Messages that arrived within a short time.
@@ -81,7 +82,7 @@ impl Console {
         let announcement = self.announcement(access).await?.ok_or(Error::NotServed)?;
         let client = DataClient::connect(&announcement.mqtt_address, &access.app_id, &access.credential).await?;
         let stream = client.stream(filter.topics()?).await?;
-        Ok(Feed { stream, _client: client, filter })
+        Ok(Feed { stream, _client: client, filter, clock: self.clock.clone() })
     }
 }
 
@@ -94,7 +95,7 @@ impl Feed {
         while let Ok(received) = timeout_at(until, self.stream.next()).await {
             match received {
                 Some(Ok(received)) => {
-                    let entry = Entry::new(&received.dev_id, &received.message);
+                    let entry = Entry::new(&received.dev_id, &received.message, self.clock.now());
                     if !self.filter.wants(&entry) {
                         continue;
                     }

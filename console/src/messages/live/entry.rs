@@ -14,7 +14,7 @@ const PAYLOAD_BYTES_MAX: usize = 64;
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Entry {
     device: String,
-    /// RFC 3339; empty if unknown.
+    /// RFC 3339.
     time: String,
     /// `up`, or the name of an event.
     pub(super) kind: String,
@@ -26,36 +26,27 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// A message with its whole text.
-    pub(super) fn new(dev_id: &DevId, message: &Message) -> Self {
-        let entry = Self { device: dev_id.to_string(), ..Self::default() };
+    /// A message with its whole text. One that does not say its time gets the time of its arrival, `now`.
+    pub(super) fn new(dev_id: &DevId, message: &Message, now: Timestamp) -> Self {
+        let time = time(message).unwrap_or(now).to_rfc3339();
+        let entry = Self { device: dev_id.to_string(), time, ..Self::default() };
         match message {
             Message::Uplink(uplink) => Self {
-                time: uplink.metadata.time.clone(),
                 kind: "up".to_owned(),
                 port: Some(uplink.port.into()),
                 payload: hex(uplink.payload_raw.as_deref()),
                 text: uplink.payload_fields.as_ref().map(|fields| fields.get().to_owned()).unwrap_or_default(),
                 ..entry
             },
-            Message::Error(error) => {
-                let time = error.time.map(Timestamp::to_rfc3339).unwrap_or_default();
-                Self { time, kind: "up/errors".to_owned(), text: error.error.clone(), failed: true, ..entry }
+            Message::Error(error) => entry.event(DeviceEventName::UpErrors, error.error.clone()),
+            Message::Activation(activation) => {
+                let failed = activation.error.is_some();
+                let name = if failed { DeviceEventName::ActivationErrors } else { DeviceEventName::Activations };
+                entry.event(name, json(activation))
             }
-            Message::Activation(activation) => Self { kind: "activations".to_owned(), text: json(activation), ..entry },
-            Message::Downlink(name, event) => Self {
-                kind: name.as_str().to_owned(),
-                text: json(event),
-                failed: *name == DeviceEventName::DownErrors,
-                ..entry
-            },
-            Message::Device(name, event) => Self { kind: name.as_str().to_owned(), text: json(event), ..entry },
-            Message::Silent(silent) => Self {
-                time: silent.time.to_rfc3339(),
-                kind: DeviceEventName::Silent.as_str().to_owned(),
-                text: json(silent),
-                ..entry
-            },
+            Message::Downlink(name, event) => entry.event(*name, json(event)),
+            Message::Device(name, event) => entry.event(*name, json(event)),
+            Message::Silent(silent) => entry.event(DeviceEventName::Silent, json(silent)),
             Message::Field { path, value } => {
                 Self { kind: format!("up/{path}"), text: value.get().to_owned(), ..entry }
             }
@@ -63,6 +54,12 @@ impl Entry {
                 Self { kind: "unknown".to_owned(), text: String::from_utf8_lossy(bytes).into_owned(), ..entry }
             }
         }
+    }
+
+    fn event(self, name: DeviceEventName, text: String) -> Self {
+        use DeviceEventName::{ActivationErrors, DownErrors, UpErrors};
+        let failed = matches!(name, ActivationErrors | DownErrors | UpErrors);
+        Self { kind: name.as_str().to_owned(), text, failed, ..self }
     }
 
     /// As much of it as is shown, without characters that nobody sees or that change the direction of text.
@@ -76,6 +73,19 @@ impl Entry {
     }
 }
 
+/// The time that a message has.
+fn time(message: &Message) -> Option<Timestamp> {
+    match message {
+        Message::Uplink(uplink) => uplink.metadata.time.parse().ok(),
+        Message::Error(error) => error.time,
+        Message::Activation(activation) => activation.metadata.time.parse().ok(),
+        Message::Downlink(_, event) => event.time,
+        Message::Device(_, event) => event.as_ref().map(|event| event.update_at),
+        Message::Silent(silent) => Some(silent.time),
+        Message::Field { .. } | Message::Unknown(_) => None,
+    }
+}
+
 fn hex(bytes: Option<&[u8]>) -> String {
     let bytes = bytes.unwrap_or_default();
     let shown = HexBytes(bytes.iter().copied().take(PAYLOAD_BYTES_MAX).collect()).to_string();
@@ -84,4 +94,49 @@ fn hex(bytes: Option<&[u8]>) -> String {
 
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use client::data::Received;
+
+    use super::*;
+
+    /// The entry of a message that arrives at noon.
+    fn entry(levels: &str, payload: &str) -> Entry {
+        let received = Received::new("d1".parse().unwrap(), levels, payload.as_bytes());
+        Entry::new(&received.dev_id, &received.message, "2026-11-30T12:00:00Z".parse().unwrap())
+    }
+
+    #[test]
+    fn a_message_has_its_own_time_or_that_of_its_arrival() {
+        let (own, arrival) = ("2026-11-30T11:59:59Z", "2026-11-30T12:00:00Z");
+        for (levels, payload, expected) in [
+            ("events/activations", r#"{"app_eui":"","dev_eui":"","dev_addr":"","metadata":{"time":"TIME"}}"#, own),
+            ("events/down/sent", r#"{"message":{"port":2},"config":{},"time":"TIME"}"#, own),
+            ("events/up/errors", r#"{"error":"no","time":"TIME"}"#, own),
+            ("events/update", r#"{"update_at":"TIME"}"#, own),
+            ("events/down/scheduled", r#"{"message":{"port":2}}"#, arrival),
+            ("events/up/errors", r#"{"error":"no"}"#, arrival),
+            ("events/delete", "null", arrival),
+            ("events/new", "{}", arrival),
+            ("up", r#"{"app_id":"a1","dev_id":"d1","port":1,"counter":0,"payload_raw":"AQ==","metadata":{}}"#, arrival),
+        ] {
+            assert_eq!(entry(levels, &payload.replace("TIME", own)).time, expected, "{levels} {payload}");
+        }
+    }
+
+    #[test]
+    fn what_failed_is_told_from_what_did_not() {
+        for (levels, payload, failed) in [
+            ("activations", r#"{"app_eui":"","dev_eui":"","dev_addr":"","metadata":{}}"#, false),
+            ("activations/errors", r#"{"error":"no","app_eui":"","dev_eui":"","dev_addr":"","metadata":{}}"#, true),
+            ("down/scheduled", "{}", false),
+            ("down/errors", r#"{"error":"no"}"#, true),
+            ("up/errors", r#"{"error":"no"}"#, true),
+        ] {
+            let entry = entry(&format!("events/{levels}"), payload);
+            assert_eq!((entry.kind.as_str(), entry.failed), (levels, failed), "{payload}");
+        }
+    }
 }

@@ -1,6 +1,9 @@
 //! The live view's stream of events.
 
+use std::time::Duration;
+
 use reqwest::Response;
+use types::Timestamp;
 
 use crate::{
     console::{Visitor, visitor},
@@ -78,6 +81,30 @@ async fn a_kind_and_a_port_are_filtered_and_what_is_no_filter_is_named() {
         assert!(page.status == 400 && page.html.contains("Invalid input"), "{}: {}", page.status, page.html);
         assert!(!page.html.contains("live.js") && !page.html.contains("id=\"live\""), "{}", page.html);
     }
+}
+
+// Conformance: console: live view
+#[tokio::test]
+async fn events_have_times_around_which_history_has_them() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let application = "/console/applications/alice-app";
+    let mut events = visitor.open(&format!("{application}/live/events")).await;
+    read_until(&mut events, "event: open").await;
+    let downlink = [("form", "bytes"), ("payload", "01"), ("port", "3")];
+    visitor.post(&format!("{application}/devices/dev-1/downlinks"), &downlink).await;
+    let scheduled = r#"","kind":"down/scheduled""#;
+    let text = read_until(&mut events, scheduled).await;
+    let (_, time) = text.split_once(scheduled).unwrap().0.rsplit_once(r#""time":""#).unwrap();
+    let (time, minute) = (time.parse::<Timestamp>().unwrap(), Duration::from_secs(60));
+    let around = format!("since={}&until={}", time.minus(minute), time.plus(minute));
+    let path = format!("{application}/messages?device=dev-1&kind=down%2Fscheduled&{around}");
+    visitor.until(&path, "<td class=\"when\">").await;
+
+    alice.add_device("dev-2").await;
+    alice.handler.delete_device(&alice.app_id, &"dev-2".parse().unwrap()).await.unwrap();
+    let text = read_until(&mut events, r#""kind":"delete""#).await;
+    assert!(text.contains(r#""kind":"create""#) && !text.contains(r#""time":"""#), "{text}");
 }
 
 // Conformance: console: live view
