@@ -41,7 +41,7 @@ pub struct Query {
     pub port: Option<u8>,
     /// The kind of message.
     pub kind: Option<Kind>,
-    /// Only records whose functions failed, or returned an invalid result.
+    /// Only records whose functions failed or returned an invalid result, and downlinks and joins that failed.
     pub failed_only: bool,
     /// A text in the result, the failure, the logs or the warnings, as JSON has it; upper and lower case differ.
     pub text: Option<String>,

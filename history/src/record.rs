@@ -32,12 +32,12 @@ pub enum Kind {
     Event(String),
 }
 
-/// Outcome of the functions for a message.
+/// Outcome of the functions for a message, or of what an event is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// They returned a result, or it was encoded.
     Decoded,
-    /// They failed.
+    /// They failed, or it is the event of a downlink or a join that failed.
     Failed,
     /// They returned a result that is not valid, and the message was not published.
     Invalid,
@@ -85,7 +85,7 @@ pub struct NewRecord<'a> {
     pub result: &'a str,
     /// Result of their `normalizeUplink`; empty for none.
     pub normalized: &'a str,
-    /// Reason why they failed, a plain text.
+    /// Reason why they, the downlink or the join failed, a plain text.
     pub failure: Option<&'a str>,
     /// Their console output, an array; empty for none.
     pub logs: &'a str,
@@ -210,7 +210,7 @@ impl Outcome {
         }
     }
 
-    /// Returns true if the functions failed, or their result was not published.
+    /// Returns true if the functions, a downlink or a join failed, or a result was not published.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Failed | Self::Invalid)
     }

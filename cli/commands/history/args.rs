@@ -188,7 +188,7 @@ pub(crate) struct Selection {
     /// LoRaWAN port
     #[arg(long)]
     port: Option<u8>,
-    /// Only uplinks whose functions failed, or whose validator refused them
+    /// Only uplinks whose functions failed, or whose validator refused them; of events, failed downlinks and joins
     #[arg(long)]
     failed: bool,
     /// Text that the fields, the failure, the logs or the warnings contain

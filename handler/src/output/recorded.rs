@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use api::rest::handler::Delivery;
 use futures::future::BoxFuture;
-use history::{History, Kind, Loss, NewRecord, RecordId};
+use history::{History, Kind, Loss, NewRecord, Outcome, RecordId};
 use types::Clock;
 
-use super::{Message, Output, PublishReceipt, PublishedMessage, Receipts, Receivers, Room};
+use super::{Event, Message, Output, PublishReceipt, PublishedMessage, Receipts, Receivers, Room};
 use crate::Error;
 
 /// An output whose messages are recorded, too.
@@ -52,6 +52,40 @@ impl RecordedOutput {
         // Events of the handler's own are always written.
         let body = serde_json::to_string(event).unwrap_or_default();
         let result = if body == "null" { "" } else { &body };
-        self.history.append(&NewRecord { result, ..NewRecord::new(app_id, dev_id, &kind, self.clock.now()) })
+        let failure = failure(event);
+        let outcome = if failure.is_some() { Outcome::Failed } else { Outcome::NotConverted };
+        let new = NewRecord::new(app_id, dev_id, &kind, self.clock.now());
+        self.history.append(&NewRecord { outcome, result, failure, ..new })
+    }
+}
+
+/// The reason why a downlink or a join failed. None for other events: an uplink that failed is a record of its own.
+fn failure(event: &Event) -> Option<&str> {
+    match event {
+        Event::ActivationError(activation) => Some(activation.error.as_deref().unwrap_or_default()),
+        Event::DownlinkError(downlink) => Some(downlink.error.as_deref().unwrap_or_default()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Activation, DownlinkEvent, ErrorEvent};
+
+    use super::*;
+
+    #[test]
+    fn downlinks_and_joins_fail_and_what_is_said_about_an_uplink_does_not() {
+        let error = Some("no".to_owned());
+        let join = Activation { error: error.clone(), ..Activation::default() };
+        let downlink = DownlinkEvent { error, ..DownlinkEvent::default() };
+        for event in [Event::ActivationError(join), Event::DownlinkError(downlink)] {
+            assert_eq!(failure(&event), Some("no"), "{event:?}");
+        }
+        let uplink = ErrorEvent { error: "no".to_owned(), ..ErrorEvent::default() };
+        let (join, downlink) = (Activation::default(), DownlinkEvent::default());
+        for event in [Event::UpError(uplink), Event::Activation(join), Event::DownlinkScheduled(downlink)] {
+            assert_eq!(failure(&event), None, "{event:?}");
+        }
     }
 }

@@ -53,6 +53,31 @@ async fn a_failed_message_is_shown_with_the_line_that_failed() {
     assert_eq!(json.header("content-type"), "application/json");
 }
 
+// Conformance: console: devices, messages, downlinks
+#[tokio::test]
+async fn a_downlink_that_failed_is_among_what_failed() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let mut functions = alice.handler.get_application(&alice.app_id).await.unwrap();
+    functions.encoder = "function Encoder() { throw new Error('no such lamp'); }".to_owned();
+    alice.handler.set_application(functions).await.unwrap();
+    let mut client = alice.listen(&network).await;
+    let path = "/console/applications/alice-app/messages";
+    for (downlink, reason, is_of_functions) in [
+        (r#"{"payload_fields":{"on":true}}"#, "no such lamp", true),
+        (r#"{"payload_raw":"AQ==","port":224}"#, "Port not valid", false),
+    ] {
+        client.publish(&format!("{}/devices/dev-1/down", alice.app_id), downlink).await;
+        let list = visitor.until(&format!("{path}?failed=1"), reason).await;
+        assert!(list.html.contains("<td>down/errors</td>"), "{}", list.html);
+        // The newest one is the first. Its id has 28 digits.
+        let (_, id) = list.html.split_once("alice-app/messages/").unwrap();
+        let page = visitor.get(&format!("{path}/{}", &id[..28])).await;
+        assert!(page.html.contains("<h2>Downlink failed</h2>") && page.html.contains(reason), "{}", page.html);
+        assert_eq!(page.html.contains("Fix the functions"), is_of_functions, "{}", page.html);
+    }
+}
+
 // Conformance: serve console, and the console of serve
 #[tokio::test]
 async fn what_nobody_sees_in_texts_of_functions_and_devices_is_escaped() {

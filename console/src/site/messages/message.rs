@@ -73,6 +73,11 @@ struct Line {
 }
 
 impl Show {
+    /// Returns true if other functions may help: they ran on an uplink, or an encoder failed.
+    fn is_of_functions(&self) -> bool {
+        self.record.kind == "up" || FailedLine::of(&self.record.failure).is_some()
+    }
+
     fn gateways(&self) -> &[GatewayMetadata] {
         self.metadata.as_ref().map(|metadata| metadata.gateways.as_slice()).unwrap_or_default()
     }

@@ -34,7 +34,7 @@ pub(crate) struct SentQuery {
     /// The LoRaWAN port.
     #[schemars(range(max = 255))]
     pub(crate) port: Option<u32>,
-    /// Only uplinks whose functions failed, or whose validator refused them.
+    /// Only uplinks whose functions failed, or whose validator refused them; of events, failed downlinks and joins.
     pub(crate) failed: bool,
     /// Text in the fields, the failure, the logs or the warnings, as JSON has it.
     pub(crate) text: String,

@@ -64,7 +64,7 @@ pub struct Record {
     pub extra: Option<Box<RawValue>>,
     /// `decoded`, `failed`, `invalid` or `not_converted`.
     pub outcome: String,
-    /// The reason why there are no fields, if a function failed.
+    /// The reason why there are no fields, if a function failed, or why the downlink or the join of an event failed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub failure: String,
     /// Output of the functions on the console.

@@ -35,7 +35,7 @@ pub struct SendAgain {
     /// The LoRaWAN port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u8>,
-    /// Only uplinks whose functions failed, or whose validator refused them.
+    /// Only uplinks whose functions failed, or whose validator refused them; of events, failed downlinks and joins.
     #[serde(skip_serializing_if = "is_default")]
     pub failed: bool,
     /// Text in the fields, the failure, the logs or the warnings, as JSON has it.
