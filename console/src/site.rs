@@ -25,7 +25,7 @@ use server::serve::run_to_end;
 use crate::{Console, Error, console::Place};
 
 use self::{
-    device::{change, delete, downlinks},
+    device::{change, delete, downlinks, uplinks},
     devices::{charts, import, many, new},
     failure::Failure,
     functions::{candidate, versions},
@@ -126,6 +126,7 @@ fn devices(path: impl Fn(&str) -> String) -> Router<Console> {
         .route(&device("/charts/csv"), get(charts::csv))
         .route(&device("/downlinks"), post(downlinks::schedule))
         .route(&device("/downlinks/clear"), post(downlinks::clear))
+        .route(&device("/uplinks"), post(uplinks::simulate))
 }
 
 fn webhooks(path: impl Fn(&str) -> String) -> Router<Console> {

@@ -7,14 +7,18 @@ pub(super) mod fields;
 mod form;
 pub(super) mod made_up;
 mod sent;
+pub(super) mod uplinks;
 
 use api::{downlink::Downlink, handler::device::Device as Network, history::Query};
 use askama::Template;
-use axum::http::StatusCode;
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Redirect, Response},
+};
 use client::handler::HandlerClient;
 use types::DevId;
 
-use self::{form::DownlinkForm, sent::DownlinkRow};
+use self::{form::Forms, sent::DownlinkRow};
 use super::{
     failure::{Failure, Problem, partly},
     messages::Row,
@@ -39,7 +43,7 @@ pub(super) struct Show {
     queue_problem: Option<Problem>,
     /// The last events of downlinks; none if history did not answer in time.
     sent: Option<Vec<DownlinkRow>>,
-    form: DownlinkForm,
+    forms: Forms,
 }
 
 /// Ids, attributes and state of a device.
@@ -61,11 +65,11 @@ struct Queued {
 }
 
 pub(super) async fn show(request: InApplication) -> Result<Page<Show>, Failure> {
-    page(&request, DownlinkForm::default()).await
+    page(&request, Forms::default()).await
 }
 
-/// The page of the device that the path names, with a form that may have been refused.
-pub(super) async fn page(request: &InApplication, form: DownlinkForm) -> Result<Page<Show>, Failure> {
+/// The page of the device that the path names, with forms of which one may have been refused.
+async fn page(request: &InApplication, forms: Forms) -> Result<Page<Show>, Failure> {
     let dev_id = dev_id(request)?;
     let handler = request.handler().await?;
     let device = facts(request, &handler, &dev_id).await?;
@@ -79,7 +83,7 @@ pub(super) async fn page(request: &InApplication, form: DownlinkForm) -> Result<
     // Simulated uplinks and those of bridges are seen in history only.
     let last_seen = device.last_seen.into_iter().chain(newest).max_by_key(|time| time.0);
     let device = Facts { last_seen, ..device };
-    let status = if form.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+    let status = if forms.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let page = Page::new(Show {
         frame: request.frame.clone(),
         app_id: request.app_id().to_string(),
@@ -90,9 +94,21 @@ pub(super) async fn page(request: &InApplication, form: DownlinkForm) -> Result<
         queue: queue.unwrap_or_default(),
         queue_problem,
         sent,
-        form,
+        forms,
     });
     Ok(page.with_status(status))
+}
+
+/// The page with what was entered, and why nothing came of it.
+async fn refused(request: &InApplication, forms: Forms, error: &Error) -> Result<Response, Failure> {
+    let forms = Forms { problem: Some(Problem::of(error)), ..forms };
+    Ok(page(request, forms).await?.into_response())
+}
+
+/// The way back to the page, with a notice.
+fn done(request: &InApplication, notice: &str) -> Response {
+    let path = format!("{}/devices/{}?done={notice}", request.path(), request.parameter("dev_id"));
+    Redirect::to(&path).into_response()
 }
 
 /// The device that the path names.

@@ -63,7 +63,7 @@ pub(super) struct Frame {
 pub(super) struct Notice(&'static str, &'static str);
 
 /// All messages, with their names in URLs.
-const NOTICES: [Notice; 24] = [
+const NOTICES: [Notice; 25] = [
     Notice("saved", "Saved. New messages are processed with this version."),
     Notice("overtaken", "Saved. Someone else saved a version at the same time: check all versions."),
     Notice("unchanged", "Nothing changed: this version is already live."),
@@ -74,6 +74,7 @@ const NOTICES: [Notice; 24] = [
     Notice("abandoned", "Abandoned. All devices use the live version again."),
     Notice("scheduled", "Downlink queued."),
     Notice("cleared", "Queue cleared."),
+    Notice("simulated", "Simulated uplink sent. Its result is among the latest messages."),
     Notice("sent", "Sent again to everyone who receives live messages."),
     Notice("sent-there", "Sent again to this receiver alone."),
     Notice("unwanted", "Not delivered: no subscriber, webhook or other output receives such messages."),

@@ -5,6 +5,7 @@ mod many;
 mod moved;
 mod silence;
 mod table;
+mod uplinks;
 
 use std::time::Duration;
 

@@ -1,23 +1,25 @@
 //! Downlinks to a device, by bytes or by fields.
 
 use api::downlink::Downlink;
-use axum::response::{IntoResponse, Redirect, Response};
-use types::HexBytes;
+use axum::response::{IntoResponse, Response};
 
-use super::{dev_id, form::DownlinkForm};
+use super::{
+    dev_id, done,
+    form::{DownlinkForm, Forms, bytes, invalid},
+    page, refused,
+};
 use crate::site::{
-    device,
-    failure::{Failure, Problem},
+    failure::Failure,
     viewer::{InApplication, Sent},
 };
 use crate::{Error, Result};
 
 pub(in crate::site) async fn schedule(request: InApplication, sent: Sent) -> Result<Response, Failure> {
-    let form = DownlinkForm::of(&sent);
-    match send(&request, &form).await {
+    let downlink = DownlinkForm::of(&sent);
+    match send(&request, &downlink).await {
         Ok(()) => Ok(done(&request, "scheduled")),
         Err(Error::LoggedOut) => Err(Error::LoggedOut.into()),
-        Err(error) => refused(&request, form, &error).await,
+        Err(error) => refused(&request, Forms { downlink, ..Forms::default() }, &error).await,
     }
 }
 
@@ -30,13 +32,8 @@ pub(in crate::site) async fn clear(request: InApplication) -> Result<Response, F
 
 /// The page with a form that was sent when the login had expired, or a service was away.
 pub(in crate::site) async fn draft(request: &InApplication, sent: &Sent) -> Result<Response, Failure> {
-    let form = DownlinkForm { is_draft: true, ..DownlinkForm::of(sent) };
-    Ok(device::page(request, form).await?.into_response())
-}
-
-async fn refused(request: &InApplication, form: DownlinkForm, error: &Error) -> Result<Response, Failure> {
-    let form = DownlinkForm { problem: Some(Problem::of(error)), ..form };
-    Ok(device::page(request, form).await?.into_response())
+    let downlink = DownlinkForm { is_draft: true, ..DownlinkForm::of(sent) };
+    Ok(page(request, Forms { downlink, ..Forms::default() }).await?.into_response())
 }
 
 async fn send(request: &InApplication, form: &DownlinkForm) -> Result<()> {
@@ -59,20 +56,4 @@ async fn send(request: &InApplication, form: &DownlinkForm) -> Result<()> {
         warnings: Vec::new(),
     };
     request.handler().await?.schedule_downlink(downlink).await.map(drop).map_err(Error::from)
-}
-
-fn bytes(text: &str) -> Result<Vec<u8>> {
-    let plain: String = text.split_whitespace().collect();
-    let bytes: HexBytes =
-        plain.parse().map_err(|_| invalid("payload", "must be bytes in hexadecimal, such as 01FF"))?;
-    if bytes.0.is_empty() { Err(invalid("payload", "must have at least one byte")) } else { Ok(bytes.0) }
-}
-
-fn invalid(what: &'static str, must: &str) -> Error {
-    Error::Invalid { what, must: must.to_owned() }
-}
-
-fn done(request: &InApplication, notice: &str) -> Response {
-    let path = format!("{}/devices/{}?done={notice}", request.path(), request.parameter("dev_id"));
-    Redirect::to(&path).into_response()
 }

@@ -18,7 +18,7 @@ use crate::{
     session::Session,
     site::{
         FORM_BYTES_MAX, bridges,
-        device::{change, downlinks},
+        device::{change, downlinks, uplinks},
         devices::{import, many, new},
         failure::Failure,
         functions, silence, webhooks,
@@ -115,6 +115,7 @@ pub(in crate::site) async fn show(
             webhooks::change::draft(&request, &Sent(fields))
         }
         rest if rest.ends_with("/downlinks") => downlinks::draft(&request, &Sent(fields)).await,
+        rest if rest.ends_with("/uplinks") => uplinks::draft(&request, &Sent(fields)).await,
         // Other forms have nothing that was typed.
         _ => Ok(Redirect::to(&request.path()).into_response()),
     }
