@@ -7,7 +7,7 @@ mod save;
 mod tried;
 pub(super) mod versions;
 
-use api::version::Version;
+use api::{history::Record, version::Version};
 use askama::Template;
 use axum::{
     extract::Query,
@@ -24,7 +24,7 @@ use super::{
     page::{Frame, Page},
     viewer::{InApplication, Sent},
 };
-use crate::{Error, Result, form::drafts::Fields, functions::failed_line::FailedLine};
+use crate::{Error, Result, form::drafts::Fields, functions::failed_line::FailedLine, messages::playground};
 
 #[derive(Template)]
 #[template(path = "functions.html")]
@@ -34,6 +34,8 @@ pub(super) struct Show {
     tab: &'static str,
     form: FunctionsForm,
     state: State,
+    /// The link that opens the functions of the form in the playground; none without functions.
+    playground: Option<String>,
     /// The version that a share of the devices has.
     candidate: CandidatePart,
 }
@@ -51,6 +53,8 @@ struct State {
     trials: Option<Vec<TrialRow>>,
     /// Changes that the functions would make, if they were compared with those that are live.
     comparison: Option<ComparisonView>,
+    /// The last messages, for the playground.
+    uplinks: Vec<Record>,
 }
 
 impl State {
@@ -147,13 +151,14 @@ pub(super) async fn live(request: &InApplication, handler: &HandlerClient) -> Re
 }
 
 async fn page(request: &InApplication, form: FunctionsForm, state: State) -> Page<Show> {
-    let candidate = CandidatePart::of(request).await;
-    with_candidate(request, form, state, candidate)
+    let (candidate, uplinks) = tokio::join!(CandidatePart::of(request), tried::latest_in_time(request, &form.device));
+    with_candidate(request, form, State { uplinks, ..state }, candidate)
 }
 
 fn with_candidate(request: &InApplication, form: FunctionsForm, state: State, candidate: CandidatePart) -> Page<Show> {
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
-    Page::new(Show { frame, app_id, tab: "functions", form, state, candidate })
+    let playground = playground::link(&form.functions, &state.uplinks);
+    Page::new(Show { frame, app_id, tab: "functions", form, state, playground, candidate })
 }
 
 /// Redirects to the page, with a notice of what was done.

@@ -4,8 +4,10 @@ use api::{
     handler::Application,
     version::{NewCandidate, Trial},
 };
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
 
-use super::{DECODER, visitor};
+use super::{DECODER, visitor, visitor::Page};
 use crate::harness::Network;
 
 const PATH: &str = "/console/applications/alice-app/functions";
@@ -41,6 +43,37 @@ async fn functions_are_tried_on_the_last_messages_and_then_saved() {
     assert!(saved.html.contains("Saved.") && saved.value("base") == "2", "{}", saved.html);
     let live = alice.handler.get_version(&alice.app_id, 0).await.unwrap();
     assert_eq!((live.functions.unwrap().decoder.as_str(), live.note.as_str()), (MENDED, "mended"));
+}
+
+/// What the link of a page carries into the playground.
+fn carried(page: &Page) -> Value {
+    let link = page.link("Open in the playground");
+    let packed = URL_SAFE_NO_PAD.decode(link.strip_prefix("/console/playground/#1.").unwrap()).unwrap();
+    serde_json::from_slice(&miniz_oxide::inflate::decompress_to_vec(&packed).unwrap()).unwrap()
+}
+
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
+#[tokio::test]
+async fn the_playground_opens_with_the_latest_uplinks() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    assert_eq!(carried(&visitor.get(PATH).await), json!({"text": DECODER, "dialect": ""}));
+    alice.add_device("dev-2").await;
+    for number in 1..=12 {
+        alice.simulate("dev-1", &[number, 0xFF], 2).await.unwrap();
+    }
+    alice.simulate("dev-2", &[0x63], 5).await.unwrap();
+    let device = format!("{PATH}?device=dev-1");
+    let latest: Vec<_> = (3..=12).rev().map(|number| format!("2: {number:02X}FF")).collect();
+    assert_eq!(carried(&visitor.get(&device).await)["payloads"], json!(latest.join("\n")));
+    let all = format!("5: 63\n{}", latest[..9].join("\n"));
+    assert_eq!(carried(&visitor.get(PATH).await)["payloads"], json!(all));
+
+    let form = [("do", "try"), ("base", "1"), ("payload_format", "v2"), ("decoder", "// typed"), ("device", "dev-2")];
+    let tried = carried(&visitor.post(PATH, &form).await);
+    assert_eq!([&tried["text"], &tried["payloads"]], [&json!("// typed"), &json!("5: 63")]);
+    let unknown = visitor.get(&format!("{PATH}?device=%3Cb%3E")).await;
+    assert_eq!((unknown.status, &carried(&unknown)["payloads"]), (200, &Value::Null));
 }
 
 // Conformance: console: functions tried, saved, restored; nothing typed is lost

@@ -5,7 +5,6 @@ use api::handler::Application;
 use super::live;
 use crate::{
     Error, Result,
-    messages::playground,
     site::viewer::{InApplication, Sent},
 };
 
@@ -56,11 +55,6 @@ impl FunctionsForm {
         };
         let base = sent.value("base").parse().unwrap_or_default();
         Self { base, functions, note: trimmed("note"), device: trimmed("device"), share: trimmed("share") }
-    }
-
-    /// The link that opens the functions in the playground; none without functions.
-    pub(super) fn playground(&self) -> Option<String> {
-        playground::link(&self.functions, None)
     }
 
     pub(super) fn formats(&self) -> [(&'static str, &'static str); 5] {

@@ -3,6 +3,8 @@
 mod deliveries;
 mod rerun;
 
+use std::slice::from_ref;
+
 use api::{
     handler::{Application, Device},
     history::Record,
@@ -127,7 +129,7 @@ async fn page(
         map: metadata.as_ref().and_then(Map::of),
         metadata,
         extra: pretty(&record.extra),
-        playground: playground::link(&functions, Some(&record)),
+        playground: playground::link(&functions, from_ref(&record)),
         example,
         rerun,
         deliveries,
