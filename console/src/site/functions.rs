@@ -2,6 +2,7 @@
 
 pub(super) mod candidate;
 mod comparison;
+mod correction;
 mod form;
 mod save;
 mod tried;
@@ -17,7 +18,8 @@ use client::handler::HandlerClient;
 use types::{Kind, Kinded};
 
 use self::{
-    candidate::CandidatePart, comparison::ComparisonView, form::FunctionsForm, save::Conflict, tried::TrialRow,
+    candidate::CandidatePart, comparison::ComparisonView, correction::Correction, form::FunctionsForm, save::Conflict,
+    tried::TrialRow,
 };
 use super::{
     failure::{Failure, Problem},
@@ -53,6 +55,8 @@ struct State {
     trials: Option<Vec<TrialRow>>,
     /// Changes that the functions would make, if they were compared with those that are live.
     comparison: Option<ComparisonView>,
+    /// Set if what is stored differs from what functions give that have just gone live.
+    correction: Option<Correction>,
     /// The last messages, for the playground.
     uplinks: Vec<Record>,
 }
@@ -78,8 +82,11 @@ impl State {
 pub(super) async fn show(request: InApplication, Query(fields): Query<Fields>) -> Result<Page<Show>, Failure> {
     let asked = Sent(fields);
     let form = FunctionsForm { device: asked.value("device").to_owned(), ..FunctionsForm::live(&request).await? };
-    let failed = failed_line(&request, asked.value("message"), form.base).await;
-    Ok(page(&request, form, State { failed, ..State::default() }).await)
+    let (failed, correction) = tokio::join!(
+        failed_line(&request, asked.value("message"), form.base),
+        Correction::after(&request, asked.value("done"), form.base)
+    );
+    Ok(page(&request, form, State { failed, correction, ..State::default() }).await)
 }
 
 /// The line at which the live version failed on a message; none if another version ran on it, or nobody can say.
