@@ -25,6 +25,8 @@ const LIVE_VIEWS_SHARE: u64 = 8;
 const DEVICE_LISTS: Limits = Limits { total: 8, owner_max: 2, owner_min: 1 };
 /// Numbers of first applications that are created at once: of one user, one after the other.
 const FIRST_APPLICATIONS: Limits = Limits { total: 8, owner_max: 1, owner_min: 1 };
+/// Numbers of files that are downloaded at once, each of any length and a few parts of it in memory.
+const DOWNLOADS: Limits = Limits { total: 16, owner_max: 2, owner_min: 0 };
 
 /// Resources that the console takes from its process.
 pub struct Environment {
@@ -42,7 +44,7 @@ pub struct Environment {
     pub clock: Arc<dyn Clock>,
     /// The source of ids and secrets.
     pub random: Arc<dyn Random>,
-    /// Ends live views when the process stops.
+    /// Ends live views and downloads when the process stops.
     pub stop: CancellationToken,
 }
 
@@ -77,6 +79,7 @@ pub struct Console {
     pub(crate) deletions: Arc<Drafts>,
     pub(crate) registrations: Arc<Registrations>,
     pub(crate) live_views: Arc<Budget>,
+    pub(crate) downloads: Arc<Budget>,
     pub(crate) device_lists: Arc<Turns>,
     pub(crate) first_applications: Arc<Turns>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -111,6 +114,7 @@ impl Console {
             deletions: Arc::default(),
             registrations: Arc::default(),
             live_views: Arc::new(live_views),
+            downloads: Arc::new(Budget::new(Resource::LongWork, DOWNLOADS)),
             device_lists: Turns::new(Arc::new(Budget::new(Resource::Lists, DEVICE_LISTS))),
             first_applications: Turns::new(Arc::new(Budget::new(Resource::LongWork, FIRST_APPLICATIONS))),
             clock,

@@ -68,12 +68,18 @@ pub enum Error {
     /// The handler sent a device that cannot be read.
     #[error("the handler sent a device that is not valid")]
     Device(#[from] BytesError),
+    /// The devices cannot be written as a file.
+    #[error("cannot write the file of devices")]
+    DeviceFile(#[from] device_file::Error),
     /// Charts take too long.
     #[error("the charts were not read in time: choose fewer devices or a shorter period")]
     SlowCharts,
     /// The account service did not answer in time.
     #[error("the account service does not answer: try again later")]
     SlowAccount,
+    /// As many files are being downloaded as may be at once.
+    #[error("as many files are being downloaded as may be at once: wait until one of them is complete")]
+    Downloads,
     /// As many live views are open as there may be.
     #[error(transparent)]
     LiveViews(#[from] Exceeded),
@@ -103,10 +109,11 @@ impl Kinded for Error {
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
             Self::Starting | Self::Insecure | Self::NotSent(_) => Kind::Unavailable,
+            Self::Downloads => Kind::Exhausted,
             Self::SlowCharts | Self::SlowAccount => Kind::Timeout,
             Self::LiveViews(error) => error.kind(),
             Self::Service(error) => error.kind(),
-            Self::Seal(_) | Self::Page(_) | Self::Device(_) => Kind::Internal,
+            Self::Seal(_) | Self::Page(_) | Self::Device(_) | Self::DeviceFile(_) => Kind::Internal,
         }
     }
 }

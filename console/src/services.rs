@@ -6,11 +6,16 @@ use std::time::Duration;
 
 use api::{
     discovery::Announcement,
+    history::Query,
     rest::account::{Application, UserDetails},
 };
 use client::{
-    account::UserPage, deliveries::DeliveryClient, handler::HandlerClient, history::ChartClient,
-    silence::SilenceClient, webhooks::WebhookClient,
+    account::UserPage,
+    deliveries::DeliveryClient,
+    handler::HandlerClient,
+    history::{ChartClient, Export},
+    silence::SilenceClient,
+    webhooks::WebhookClient,
 };
 use tokio::time::timeout;
 use types::{AppId, ApplicationRight, Credential, Kind, Kinded, Scope, ServiceName, UserId, Username};
@@ -116,6 +121,12 @@ impl Console {
     pub(crate) async fn charts(&self, access: &Access) -> Result<Option<ChartClient>> {
         let Some(announcement) = self.announcement(access).await? else { return Ok(None) };
         Ok(Some(ChartClient::connect(&announcement, access.app_id.clone(), access.credential.clone())?))
+    }
+
+    /// The messages of an application that match a query, as a file of CSV in parts.
+    pub(crate) async fn export(&self, access: &Access, query: &Query) -> Result<Export> {
+        let announcement = self.announcement(access).await?.ok_or(Error::NotServed)?;
+        Ok(Export::start(&announcement, &access.app_id, &access.credential, query, "csv").await?)
     }
 
     /// The announcement of the handler of an application; none if no handler serves it.

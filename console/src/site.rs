@@ -91,6 +91,7 @@ fn in_applications() -> Router<Console> {
         .route(&path("/register"), post(applications::register))
         .merge(devices(path))
         .route(&path("/messages"), get(messages::list))
+        .route(&path("/export-messages"), get(messages::export::csv))
         .route(&path("/messages/{id}"), get(message::show))
         .route(&path("/messages/{id}/json"), get(message::json))
         .route(&path("/messages/{id}/test"), get(message::test))
@@ -113,6 +114,7 @@ fn devices(path: impl Fn(&str) -> String) -> Router<Console> {
         // Not below `/devices`, where it could be the id of a device.
         .route(&path("/new-device"), get(new::show).post(new::create))
         .route(&path("/import-devices"), get(import::show).post(import::submit))
+        .route(&path("/export-devices"), get(devices::export::csv))
         .route(&path("/change-devices"), get(many::show).post(many::submit))
         .route(&path("/delete-devices"), get(many::show).post(many::delete::submit))
         .route(&path("/deleted-devices/{deletion}"), get(many::deleted::show))

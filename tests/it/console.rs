@@ -7,6 +7,7 @@ mod browsing;
 mod device_code;
 mod devices;
 mod drafts;
+mod exports;
 mod first_application;
 mod function_editor;
 mod functions;

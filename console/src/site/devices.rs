@@ -4,6 +4,7 @@
 mod battery;
 pub(super) mod charts;
 mod chosen;
+pub(super) mod export;
 mod find;
 pub(super) mod import;
 pub(super) mod many;

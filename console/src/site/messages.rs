@@ -1,6 +1,7 @@
 //! The messages of an application that were kept, the newest first.
 
 pub(super) mod again;
+pub(super) mod export;
 pub(super) mod live;
 pub(super) mod message;
 

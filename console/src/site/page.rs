@@ -5,6 +5,7 @@ pub(super) mod error;
 use askama::Template;
 use axum::{
     Router,
+    body::Body,
     extract::{Request, State},
     http::{HeaderValue, StatusCode, header},
     middleware::Next,
@@ -213,6 +214,17 @@ pub(super) fn assets() -> Router<Console> {
     [STYLE, ICON, TIMES, CHOOSE_FILE, SEND_ONCE, REFRESH, SCAN_CODE, SOURCE_EDITORS, LIVE]
         .into_iter()
         .fold(Router::new(), |router, asset| router.route(asset.path(), get(async move || asset)))
+}
+
+/// A file of CSV, for the browser to save.
+pub(super) fn csv_file(name: &str, body: impl Into<Body>) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "text/csv; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    let disposition = [(header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\""))];
+    (headers, disposition, body.into()).into_response()
 }
 
 /// Bytes in hexadecimal.

@@ -11,7 +11,7 @@ use axum::{
 };
 use axum_extra::extract::cookie::CookieJar;
 use client::handler::HandlerClient;
-use server::ledger::Owner;
+use server::ledger::{Charge, Owner};
 use types::{AppId, DevId, Kind, Kinded, UserId};
 
 use super::{
@@ -143,6 +143,11 @@ impl InApplication {
     /// Returns the owner who is charged for what the viewer opens.
     pub(super) fn owner(&self) -> Owner {
         Owner::from(self.user_id())
+    }
+
+    /// A place among the files that may be downloaded at once, until it is dropped.
+    pub(super) fn download(&self) -> Result<Charge> {
+        self.console.downloads.charge(&self.owner(), 1).map_err(|_| Error::Downloads)
     }
 
     /// The random values of a form that the viewer has sent, for a device of the application.

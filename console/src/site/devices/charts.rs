@@ -8,11 +8,7 @@ use std::collections::BTreeSet;
 
 use api::rest::handler::Chart;
 use askama::Template;
-use axum::{
-    extract::Query,
-    http::header,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::Query, response::Response};
 use types::{DevId, Timestamp};
 
 use self::{range::Range, read::read};
@@ -22,7 +18,7 @@ use crate::{
     form::drafts::Fields,
     site::{
         failure::{Failure, Problem, partly},
-        page::{Frame, Page, Time, shown},
+        page::{Frame, Page, Time, csv_file, shown},
         viewer::InApplication,
     },
 };
@@ -195,10 +191,7 @@ pub(in crate::site) async fn csv(request: InApplication, Query(fields): Query<Fi
         partly(result)?;
     }
     let of = of_device.as_ref().map_or_else(|| request.app_id().as_str(), DevId::as_str);
-    let disposition = format!("attachment; filename=\"{}\"", csv::name(of, range.asked(), &charts));
-    let headers = [(header::CONTENT_TYPE, "text/csv; charset=utf-8"), (header::CACHE_CONTROL, "no-store")];
-    let safe = [(header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
-    Ok((headers, safe, [(header::CONTENT_DISPOSITION, disposition)], csv::text(&charts)).into_response())
+    Ok(csv_file(&csv::name(of, range.asked(), &charts), csv::text(&charts)))
 }
 
 /// The range of the request, and the device that its path names.

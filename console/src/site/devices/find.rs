@@ -12,7 +12,7 @@ use crate::{
 /// Number of devices on a page.
 const PAGE: usize = 50;
 /// Number of devices per request to the handler.
-const ASKED: u32 = 500;
+pub(super) const ASKED: u32 = 500;
 /// Maximum number of devices that are searched.
 const SEARCHED_MAX: u32 = 20_000;
 /// Maximum number of devices of an application of which all are looked at.
