@@ -85,7 +85,8 @@ export class BytesView {
   }
 
   #describe(index) {
-    const name = `Byte ${index}, 0x${hexOf([this.#payload[index]])}`;
+    // The two digits stand alone: who speaks says what is seen.
+    const name = `Byte ${index}, ${hexOf([this.#payload[index]])}`;
     if (this.#map === null) return name;
     const { isRead, isStructure, fields } = this.#map[index];
     if (!isRead) return `${name}: never read`;
