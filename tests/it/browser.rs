@@ -6,7 +6,7 @@ pub(crate) mod driver;
 use std::time::Duration;
 
 use account::ClientSettings;
-use driver::{Browser, Look};
+use driver::{Browser, Look, axe};
 use fantoccini::key::Key;
 use serde_json::Value;
 use tokio::{
@@ -170,6 +170,21 @@ async fn the_accessibility_audit_finds_faults() {
         "contrast 1.8",
     ] {
         assert!(problems.contains(problem), "{problem} is not in {problems}");
+    }
+}
+
+#[tokio::test]
+async fn axe_finds_faults_whether_or_not_scripts_run() {
+    if axe().is_none() {
+        return;
+    }
+    for scripts in [true, false] {
+        let Some(browser) = Browser::start("data:text/html,", "axe", Look { scripts, ..DESK }).await else { return };
+        browser.open("<title>A</title><p role=knob>A</p><script>document.title = 'ran'</script>").await;
+        let problems = browser.problems().await.join("\n");
+        assert!(problems.contains("axe aria-roles: <p role=\"knob\">"), "{problems}");
+        let title = browser.client.execute("return document.title;", vec![]).await.unwrap();
+        assert_eq!(title, if scripts { "ran" } else { "A" }, "the page's own scripts stay as they were");
     }
 }
 

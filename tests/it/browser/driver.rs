@@ -7,6 +7,7 @@ use std::{
     os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, Stdio},
+    sync::OnceLock,
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -17,11 +18,17 @@ use fantoccini::{
 };
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use testing::Node;
 
 use crate::harness::MESSAGE_TIMEOUT;
 
-/// The audit that every page must pass.
+/// The audit that every page must pass also where npm is not reached: some rules are stricter than axe's.
 const AUDIT: &str = include_str!("audit.js");
+/// The accessibility rules that every page must pass, WCAG's and axe's own, with the checksum of what is run.
+const AXE: &str = "axe-core@4.14.1";
+const AXE_SHA256: &str = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c";
+const AXE_RUN: &str = include_str!("axe.js");
 
 pub(crate) struct Browser {
     pub(crate) client: Client,
@@ -30,6 +37,7 @@ pub(crate) struct Browser {
     base: String,
     /// Prefix of its screenshots.
     name: &'static str,
+    look: Look,
 }
 
 /// The WebDriver process.
@@ -58,23 +66,27 @@ impl Browser {
         let Value::Object(wanted) = wanted else { unreachable!("it is one") };
         let client = ClientBuilder::new(HttpConnector::new()).capabilities(wanted).connect(&driver.url).await.unwrap();
         let session = client.session_id().await.unwrap().unwrap();
-        let browser = Self { client, session, driver, base: base.to_owned(), name };
-        browser.become_like(look).await;
+        let browser = Self { client, session, driver, base: base.to_owned(), name, look };
+        browser.become_like().await;
         Some(browser)
     }
 
-    async fn become_like(&self, look: Look) {
-        let Look { width, dark, scripts } = look;
+    async fn become_like(&self) {
+        let Look { width, dark, scripts } = self.look;
         let size = json!({"width": width, "height": 780, "deviceScaleFactor": 1, "mobile": width < 500});
         self.tell("Emulation.setDeviceMetricsOverride", size).await;
         let scheme = if dark { "dark" } else { "light" };
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.tell("Emulation.setEmulatedMedia", features).await;
-        self.tell("Emulation.setScriptExecutionDisabled", json!({"value": !scripts})).await;
+        self.run_scripts(scripts).await;
         let probe = "<meta name=viewport content=width=device-width><script>document.title = 'on'</script>";
         self.client.goto(&format!("data:text/html,{probe}")).await.unwrap();
         let script = "return [innerWidth, matchMedia('(prefers-color-scheme: dark)').matches, document.title == 'on'];";
         assert_eq!(self.ask(script, vec![]).await, [json!(width), json!(dark), json!(scripts)]);
+    }
+
+    async fn run_scripts(&self, scripts: bool) {
+        self.tell("Emulation.setScriptExecutionDisabled", json!({"value": !scripts})).await;
     }
 
     /// Sends a DevTools command.
@@ -191,7 +203,20 @@ impl Browser {
     }
 
     pub(crate) async fn problems(&self) -> Vec<String> {
-        serde_json::from_value(self.client.execute(AUDIT, vec![]).await.unwrap()).unwrap()
+        let mut problems: Vec<String> =
+            serde_json::from_value(self.client.execute(AUDIT, vec![]).await.unwrap()).unwrap();
+        problems.extend(self.violations().await);
+        problems
+    }
+
+    /// What axe finds. It waits as scripts of pages do, so they may run meanwhile: those that were left out when the
+    /// page was loaded stay so.
+    async fn violations(&self) -> Vec<String> {
+        let Some(axe) = tokio::task::spawn_blocking(axe).await.unwrap() else { return Vec::new() };
+        self.run_scripts(true).await;
+        let violations = self.client.execute(axe, vec![]).await.unwrap();
+        self.run_scripts(self.look.scripts).await;
+        serde_json::from_value(violations).unwrap()
     }
 
     async fn keep_picture(&self, page: &str) {
@@ -212,6 +237,20 @@ impl Browser {
             .try_into()
             .unwrap()
     }
+}
+
+/// A script that returns what axe finds; none where axe cannot be installed. The driver runs it in pages whose policy
+/// allows no script.
+pub(crate) fn axe() -> Option<&'static str> {
+    static SCRIPT: OnceLock<Option<String>> = OnceLock::new();
+    let install = || {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("axe");
+        Node::install(&dir, &[AXE])?;
+        let axe = fs::read_to_string(dir.join("node_modules/axe-core/axe.min.js")).unwrap();
+        assert_eq!(hex::encode(Sha256::digest(&axe)), AXE_SHA256, "npm has another {AXE}");
+        Some(format!("{axe}\n{AXE_RUN}"))
+    };
+    SCRIPT.get_or_init(install).as_deref()
 }
 
 /// Maximum number of attempts to start chromedriver.
