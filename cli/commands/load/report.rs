@@ -84,7 +84,7 @@ fn html(Subject { app_id, started }: &Subject, figures: &Figures) -> String {
     for (title, value) in figures.record().rows() {
         _ = write!(page, "<tr><th scope=\"row\">{}<td>{}", escape(title), escape(value));
     }
-    page.push_str("</table><h2>Latency</h2><table><tr><th scope=\"col\">Milliseconds<th scope=\"col\" class=\"number\">Uplinks<th>");
+    page.push_str("</table><h2>Latency</h2><table><tr><th scope=\"col\">Milliseconds<th scope=\"col\" class=\"number\">Uplinks<td>");
     let histogram = figures.histogram();
     let most = histogram.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
     for (range, count) in histogram {
