@@ -112,6 +112,38 @@ async fn what_nobody_sees_in_texts_of_functions_and_devices_is_escaped() {
     check(&format!("{application}/devices/dev-1/charts"), &[r">number\u202e</a>"]).await;
 }
 
+// Conformance: console: devices, messages, downlinks
+#[tokio::test]
+async fn five_thousand_fields_are_whole_on_their_message_and_bounded_elsewhere() {
+    let network = Network::with(|settings| {
+        let limits = &mut settings.sandbox.limits;
+        (limits.fields_keys_max, limits.fields_bytes_max) = (8192, 1 << 17);
+    })
+    .await;
+    let (alice, visitor) = visitor(&network).await;
+    let decoder = |more: u32| {
+        format!(
+            "function Decoder(bytes) {{ var all = {{}}; for (var n = 0; n < 5000; n++) all['field_' + n] = n + bytes[0] + {more}; return all; }}"
+        )
+    };
+    alice.set_functions([&decoder(0), "", ""]).await.unwrap();
+    alice.simulate("dev-1", &[1], 2).await.unwrap();
+    let application = "/console/applications/alice-app";
+    let message = visitor.get(&format!("{application}/messages/{}", newest(&alice).await)).await;
+    assert!(message.html.contains("&#34;field_4999&#34;: 5000"), "{}", message.html);
+    for path in ["messages", "devices/dev-1"] {
+        let page = visitor.get(&format!("{application}/{path}")).await;
+        assert!(page.html.contains("field_0") && !page.html.contains("field_4999"), "{path}: {}", page.html);
+    }
+    let charts = visitor.get(&format!("{application}/devices/dev-1/charts")).await;
+    assert_eq!(charts.html.matches("<figure").count(), 16, "{}", charts.html);
+    assert!(charts.html.contains("There are too many fields to show them all"), "{}", charts.html);
+    let changed = decoder(1);
+    let form = [("do", "compare"), ("base", "2"), ("payload_format", "custom"), ("decoder", changed.as_str())];
+    let compared = visitor.post(&format!("{application}/functions"), &form).await;
+    assert_eq!(compared.html.matches("data-label=\"Uplinks\"").count(), 50, "{}", compared.html);
+}
+
 #[tokio::test]
 async fn a_correction_is_told_apart_from_what_it_corrects() {
     let network = Network::start().await;

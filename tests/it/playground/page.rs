@@ -269,6 +269,25 @@ async fn a_loop_ends_and_a_thousand_messages_stay_usable() {
 
 // Conformance: playground
 #[tokio::test]
+async fn five_thousand_fields_are_shown_and_too_many_names_are_a_failure() {
+    let Some((_playground, browser, _dir)) = open("fields", DESK).await else { return };
+    let filled = |fill| {
+        format!(
+            "function Decoder(bytes) {{ var all = {{ list: [] }}; for (var n = 0; n < 5000; n++) {fill}; return all; }}"
+        )
+    };
+    paste(&browser, "payloads", "01").await;
+    paste(&browser, "text", &filled("all.list.push((n + bytes[0]) % 10)")).await;
+    let count = "const json = document.querySelector('#outcome details pre')?.textContent ?? '{}'; return JSON.parse(json).list?.length ?? 0;";
+    returns(&browser, count, json!(5000)).await;
+    assert_eq!(ask(&browser, "return document.querySelectorAll('#outcome tbody tr').length;").await, 0);
+    browser.look("playground-fields").await;
+    paste(&browser, "text", &filled("all['field_' + n] = n")).await;
+    shows(&browser, "outcome", "The decoder returned more than 1024 keys").await;
+}
+
+// Conformance: playground
+#[tokio::test]
 async fn a_large_codec_is_shown_and_its_line_is_marked() {
     let Some((_playground, browser, _dir)) = open("large", DESK).await else { return };
     let filler = "var filler = 'of a line of source text';\n".repeat(5000);
