@@ -7,3 +7,4 @@ mod links;
 mod metrics;
 mod packages;
 mod retry;
+mod vendor;
