@@ -2,6 +2,7 @@
 
 mod charts;
 mod live;
+mod live_end;
 mod live_load;
 mod pages;
 
