@@ -122,6 +122,9 @@ async fn walk(name: &'static str, look: Look) {
     browser.look("profile-client").await;
     browser.open("/nowhere").await;
     browser.look("not-found").await;
+    // A page that stands alone, and is too long for a picture.
+    browser.open("/api/v2/docs").await;
+    assert_eq!(browser.problems().await, ["no nav", "no footer"]);
 }
 
 /// Creates an application and a gateway, and takes screenshots of their pages.
