@@ -35,6 +35,23 @@ async fn a_message_is_opened_in_the_playground_with_the_version_that_ran() {
     browser.look("message-playground").await;
 }
 
+#[tokio::test]
+async fn times_are_local_and_exact_in_their_titles() {
+    let network = Network::start().await;
+    let (alice, _visitor) = visitor(&network).await;
+    alice.simulate("dev-1", &[8, 52], 3).await.unwrap();
+    let Some(browser) = logged_in(&network, "message-times", DESK).await else { return };
+    browser.tell("Emulation.setTimezoneOverride", serde_json::json!({"timezoneId": "Asia/Kolkata"})).await;
+    browser.open("/console/applications/alice-app/messages").await;
+    let script = "const { title, dateTime, textContent } = document.querySelector('td.when time');
+        const at = (timeZone) => new Date(dateTime).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium', timeZone });
+        return [title, dateTime, textContent, at('Asia/Kolkata'), at('UTC')];";
+    let [title, exact, shown, there, universal]: [String; 5] =
+        serde_json::from_value(ask(&browser, script).await).unwrap();
+    assert_eq!((title, &shown), (exact, &there));
+    assert_ne!(shown, universal);
+}
+
 /// An uplink that two gateways have received, and whose device is registered with a location.
 async fn located() -> (Network, Owner, String) {
     let (network, alice, broker) = linked("alice").await;
