@@ -66,7 +66,7 @@ export class BytesView {
   }
 
   #row(path, value) {
-    const row = element("tr", {}, element("th", { scope: "row" }, path), element("td", {}, value), element("td", {}));
+    const row = element("tr", {}, element("th", { scope: "row" }, path), element("td", {}, value), element("td", { "data-label": "Bytes" }));
     row.onmouseenter = row.onfocus = () => this.#relate(this.#bytesOf(path), [path], this.#describeField(path));
     row.onmouseleave = row.onblur = () => this.#relate([], [], null);
     this.#rows.set(path, row);

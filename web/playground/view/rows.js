@@ -82,10 +82,10 @@ export class RowsView {
       "tr",
       { "data-place": String(place), "aria-selected": String(place === this.#selected) },
       element("td", {}, String(line)),
-      element("td", {}, problem === undefined ? String(port) : ""),
+      element("td", { "data-label": "Port" }, problem === undefined ? String(port) : ""),
       element("td", {}, button),
       element("td", { class: isFailed ? "failed" : "" }, cut(result)),
-      element("td", { class: "number" }, outcome === undefined || problem !== undefined ? "" : grouped(outcome.fuel)),
+      element("td", { class: "number", "data-label": "Fuel" }, outcome === undefined || problem !== undefined ? "" : grouped(outcome.fuel)),
     );
   }
 
