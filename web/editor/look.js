@@ -30,7 +30,7 @@ const theme = EditorView.theme({
   ".cm-note-error, .cm-note-failed": { color: "var(--bad)" },
   ".cm-cost": { position: "relative", zIndex: "0", padding: "0 .2rem", fontSize: ".75rem", textAlign: "right" },
   ".cm-costs .cm-gutterElement": { padding: "0" },
-  ".cm-share": { position: "absolute", insetBlock: "0", left: "0", zIndex: "-1", minWidth: "2px", backgroundColor: "var(--note-ground)", borderRight: "2px solid var(--accent)" },
+  ".cm-share": { position: "absolute", bottom: "0", left: "0", zIndex: "-1", minWidth: "2px", borderBottom: "2px solid var(--accent)" },
   "&.cm-focused .cm-matchingBracket, .cm-matchingBracket": { backgroundColor: "var(--note-ground)", outline: OUTLINE },
   "&.cm-focused .cm-nonmatchingBracket, .cm-nonmatchingBracket": { backgroundColor: "var(--bad-ground)", outline: "1px solid var(--bad)" },
   ".cm-selectionMatch": { backgroundColor: "var(--note-ground)" },
