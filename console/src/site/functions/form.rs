@@ -73,6 +73,11 @@ impl FunctionsForm {
     }
 }
 
+/// The name of a payload format for people; its own if it is unknown.
+pub(super) fn format_name(format: &str) -> &str {
+    FORMATS.into_iter().find(|(known, _)| *known == format).map_or(format, |(_, name)| name)
+}
+
 /// A percentage that somebody has typed, with its sign or without.
 pub(super) fn percent(what: &'static str, text: &str) -> Result<f64> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
@@ -83,6 +88,12 @@ pub(super) fn percent(what: &'static str, text: &str) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_format_has_the_name_that_the_form_shows() {
+        assert_eq!(format_name("custom"), "Functions, dialect detected");
+        assert_eq!(format_name("of tomorrow"), "of tomorrow");
+    }
 
     #[test]
     fn a_share_is_typed_with_its_sign_or_without() {

@@ -7,7 +7,10 @@ use api::{
 use askama::Template;
 use axum::response::Redirect;
 
-use super::candidate::{End, rounded};
+use super::{
+    candidate::{End, rounded},
+    form::format_name,
+};
 use crate::site::{
     failure::Failure,
     page::{Frame, Page, Time, shown, shown_lines},
@@ -59,6 +62,10 @@ impl Show {
 
     fn share(&self) -> Option<f64> {
         share(&self.version)
+    }
+
+    fn format(&self) -> &str {
+        format_name(&self.functions.payload_format)
     }
 
     /// Name, source and rows of each function.
