@@ -19,7 +19,7 @@ pub(in crate::site) async fn schedule(request: InApplication, sent: Sent) -> Res
     match send(&request, &downlink).await {
         Ok(()) => Ok(done(&request, "scheduled")),
         Err(Error::LoggedOut) => Err(Error::LoggedOut.into()),
-        Err(error) => refused(&request, Forms { downlink, ..Forms::default() }, &error).await,
+        Err(error) => refused(&request, Forms { downlink, refused_field: "payload", ..Forms::default() }, &error).await,
     }
 }
 

@@ -14,6 +14,8 @@ pub(in crate::site) struct Forms {
     pub(in crate::site) uplink: UplinkForm,
     /// The reason why one of them was refused.
     pub(in crate::site) problem: Option<Problem>,
+    /// The id of the first field of the refused form; empty for none.
+    pub(in crate::site) refused_field: &'static str,
 }
 
 /// A new downlink.
@@ -35,6 +37,12 @@ pub(in crate::site) struct UplinkForm {
     pub(in crate::site) port: String,
     /// True if the form is a draft that was sent when the login had expired or a service was away.
     pub(in crate::site) is_draft: bool,
+}
+
+impl Forms {
+    pub(in crate::site) fn refused_field(&self) -> &'static str {
+        self.refused_field
+    }
 }
 
 impl DownlinkForm {

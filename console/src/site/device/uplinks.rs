@@ -22,7 +22,10 @@ pub(in crate::site) async fn simulate(request: InApplication, sent: Sent) -> Res
     match send(&request, &uplink).await {
         Ok(()) => Ok(done(&request, "simulated")),
         Err(Error::LoggedOut) => Err(Error::LoggedOut.into()),
-        Err(error) => refused(&request, Forms { uplink, ..Forms::default() }, &error).await,
+        Err(error) => {
+            let forms = Forms { uplink, refused_field: "uplink-payload", ..Forms::default() };
+            refused(&request, forms, &error).await
+        }
     }
 }
 

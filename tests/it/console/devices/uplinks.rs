@@ -47,6 +47,7 @@ async fn an_uplink_that_is_refused_stays_in_its_form() {
         let page = visitor.post(PATH, &[("payload", payload), ("port", port)]).await;
         assert_eq!(page.status, 400, "{}", page.html);
         assert!(page.html.contains("role=\"alert\"") && !page.html.contains("<b>"), "{}", page.html);
+        assert!(page.html.contains("<a href=\"#uplink-payload\">"), "{}", page.html);
         assert_eq!(page.typed("uplink-payload"), payload);
         assert_eq!(page.typed("payload"), "", "the other form is as it was");
     }
