@@ -59,7 +59,7 @@ async fn messages_that_match_are_downloaded_as_the_command_line_writes_them() {
         assert_eq!(file.html, expected);
     }
     let refused = visitor.get(&format!("{APPLICATION}/export-messages?since=yesterday")).await;
-    assert!(refused.status == 400 && refused.html.contains("since"), "{}: {}", refused.status, refused.html);
+    assert!(refused.status == 400 && refused.html.contains("Since not valid"), "{}: {}", refused.status, refused.html);
     network.owner("bobby").await;
     assert_eq!(visitor.get("/console/applications/bobby-app/export-messages").await.status, 404);
     network.stack.stop().await;

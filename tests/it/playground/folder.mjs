@@ -29,7 +29,7 @@ if (what === "updated") {
 }
 const added = {};
 if (what === "added") {
-  for (const { origin, opened } of codecs) {
+  for (const { origin, opened } of tested) {
     const known = opened.uplinks.map(({ port, payload }) => ({ port, payload: [...Buffer.from(payload, "hex")] }));
     const another = { port: 9, payload: [8, 0] };
     try {
