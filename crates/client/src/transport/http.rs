@@ -181,7 +181,7 @@ impl Http {
 
     /// The error of a call that the service refused. A path that it does not have is one of another service of ours.
     fn refused(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
-        match refused(status, headers, body) {
+        match refused(self.service, status, headers, body) {
             Error::Refused { kind: kind @ Kind::NotFound, message, retry_after }
             | Error::Foreign { kind: kind @ Kind::NotFound, message, retry_after }
                 if message == PATH_NOT_FOUND =>
@@ -246,7 +246,7 @@ fn is_no_http(error: &reqwest::Error) -> bool {
     false
 }
 
-fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
+fn refused(service: &str, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
     // OAuth responses have the text in `error_description`, exchanges in `description`, The Things Stack in `message`,
     // all others in `error`.
     let response: Option<serde_json::Value> = serde_json::from_slice(body).ok();
@@ -255,7 +255,7 @@ fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
         .find_map(|member| response.as_ref()?.get(member)?.as_str())
         .map_or_else(|| status.to_string(), str::to_owned);
     let (kind, retry_after) = (kind(status), retry_after(headers));
-    if !response.is_some_and(|response| is_ours(status, &response)) {
+    if !response.is_some_and(|response| is_of(service, status, &response)) {
         return Error::Foreign { kind, message, retry_after };
     }
     // The challenge is about the credential in the header. Without it, a key in the body may be what was refused.
@@ -265,10 +265,10 @@ fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
     Error::Refused { kind, message, retry_after }
 }
 
-/// Our services repeat the status in the body, or have the code of gRPC there and the text twice.
-fn is_ours(status: StatusCode, response: &serde_json::Value) -> bool {
-    let is_gateway = || response["code"].is_u64() && response["error"].is_string();
-    response["code"] == status.as_u16() || (is_gateway() && response["error"] == response["message"])
+/// Our services repeat the status in the body. The handler has the code of gRPC there, and the text twice.
+fn is_of(service: &str, status: StatusCode, response: &serde_json::Value) -> bool {
+    let has_text_twice = response["error"].is_string() && response["error"] == response["message"];
+    response["code"] == status.as_u16() || (service == HANDLER && response["code"].is_u64() && has_text_twice)
 }
 
 fn kind(status: StatusCode) -> Kind {
@@ -300,8 +300,10 @@ mod tests {
 
     use super::*;
 
+    const ACCOUNT: &str = "account service";
+
     fn check(status: u16, body: &str, expected: (Kind, &str)) {
-        let error = refused(StatusCode::from_u16(status).unwrap(), &HeaderMap::new(), body.as_bytes());
+        let error = refused(ACCOUNT, StatusCode::from_u16(status).unwrap(), &HeaderMap::new(), body.as_bytes());
         assert_eq!((error.kind(), error.to_string().as_str()), expected, "{body}");
     }
 
@@ -320,17 +322,19 @@ mod tests {
     #[test]
     fn a_challenge_is_about_the_credential_of_the_call() {
         let challenged = HeaderMap::from_iter([(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))]);
-        let error = refused(StatusCode::UNAUTHORIZED, &challenged, br#"{"code":401,"error":"token not valid"}"#);
+        let error =
+            refused(ACCOUNT, StatusCode::UNAUTHORIZED, &challenged, br#"{"code":401,"error":"token not valid"}"#);
         assert!(matches!(&error, Error::NotAccepted { message } if message == "token not valid"), "{error:?}");
-        let error = refused(StatusCode::FORBIDDEN, &challenged, br#"{"code":403,"error":"no"}"#);
+        let error = refused(ACCOUNT, StatusCode::FORBIDDEN, &challenged, br#"{"code":403,"error":"no"}"#);
         assert!(matches!(error, Error::Refused { kind: Kind::Denied, .. }), "{error:?}");
     }
 
     #[test]
     fn the_handler_has_the_code_of_grpc_and_the_text_twice() {
         let body = br#"{"error":"no `devices` right","code":7,"message":"no `devices` right"}"#;
-        let error = refused(StatusCode::FORBIDDEN, &HeaderMap::new(), body);
-        assert!(matches!(error, Error::Refused { kind: Kind::Denied, .. }), "{error:?}");
+        let of = |service| refused(service, StatusCode::FORBIDDEN, &HeaderMap::new(), body);
+        assert!(matches!(of(HANDLER), Error::Refused { kind: Kind::Denied, .. }), "{:?}", of(HANDLER));
+        assert!(matches!(of(ACCOUNT), Error::Foreign { .. }), "{:?}", of(ACCOUNT));
     }
 
     #[test]
@@ -346,8 +350,10 @@ mod tests {
             r#"{"code":16,"message":"no"}"#,
         ] {
             for headers in [HeaderMap::new(), challenged.clone()] {
-                let error = refused(StatusCode::UNAUTHORIZED, &headers, body.as_bytes());
-                assert!(matches!(error, Error::Foreign { kind: Kind::Unauthenticated, .. }), "{error:?}");
+                for service in [ACCOUNT, HANDLER] {
+                    let error = refused(service, StatusCode::UNAUTHORIZED, &headers, body.as_bytes());
+                    assert!(matches!(error, Error::Foreign { kind: Kind::Unauthenticated, .. }), "{error:?}");
+                }
             }
         }
     }
