@@ -101,7 +101,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Webhooks,
     },
-    /// Read what was kept of an application's messages
+    /// Search, correct and resend the stored messages of an application
     History {
         #[command(flatten)]
         output: OutputOptions,
@@ -133,15 +133,15 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Functions,
     },
-    /// Open a page in the browser that runs payload functions as one types, in the very sandbox
+    /// Open a page in the browser that runs payload functions as you type, in the same sandbox as the server
     ///
     /// The page needs no account and no network. It shows the result of each message, its logs, the line that failed, fuel
     /// and memory, and which bytes each field came from. A link carries everything. See docs/playground.md.
     Playground(Playground),
     /// Run stored uplinks of any network through a codec, and show what would change
     ///
-    /// Reads what networks store or export, without a server: each uplink with the object that was made of it. The report
-    /// says how many objects are equal, which fields change, what newly fails and what is newly decoded.
+    /// Reads what networks store or export, without a server: each uplink with its decoded object. The report says how many
+    /// objects are equal, which fields change, what newly fails and what is newly decoded.
     ///
     /// The exit code is 0 if nothing newly fails, 1 if something does, and 2 if there are no uplinks or some cannot be
     /// read; the others are run nevertheless. It is 3 if the source does not exist, 4 if it refuses the login, and 5 if it
@@ -159,7 +159,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Account,
     },
-    /// Manage what the handler keeps directly in this server's store
+    /// Manage the handler's records directly in this server's store
     ///
     /// This works while the services run and while they are stopped.
     Handler {
@@ -168,7 +168,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Handler,
     },
-    /// Send many uplinks, and measure how long they take to their subscribers
+    /// Send many uplinks, and measure how long they take to reach their subscribers
     ///
     /// Uplinks are calls of the handler, of which `handler.calls` allows a user 5000 an hour by default: raise that for a
     /// longer test.
@@ -177,7 +177,7 @@ pub(crate) enum Command {
     ///
     /// The copy is of one moment. Run this as the server's user, with its `--data`.
     Backup(Backup),
-    /// Replace the embedded store by a backup, while the server is stopped
+    /// Replace the embedded store with a backup, while the server is stopped
     Restore(Restore),
     /// Show the configuration
     Config {
@@ -186,7 +186,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Option<Config>,
     },
-    /// Print what makes a shell complete commands, options and ids
+    /// Print a script with which a shell completes commands, options and ids
     ///
     /// For bash, add `source <(airlock completions bash)` to ~/.bashrc. The ids are those of the selected application and
     /// of whoever is logged in.

@@ -33,7 +33,7 @@ pub(crate) struct OutputOptions {
     /// Print no messages, and only the first column of tables
     #[arg(id = "output_quiet", long = "quiet", short = 'q', global = true)]
     quiet: bool,
-    /// Print the cells of tables whole even if lines get longer than the terminal is wide
+    /// Print table cells in full, even if lines become wider than the terminal
     #[arg(id = "output_wide", long = "wide", global = true)]
     wide: bool,
 }

@@ -55,7 +55,7 @@ pub(crate) struct Demo {
     /// Exit after this many uplinks; the exit code is 0 only if all of them had the right fields
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
-    /// Play a ChirpStack 4 server, and decode its uplinks as `airlock bridge chirpstack` does
+    /// Simulate a ChirpStack 4 server, and decode its uplinks as `airlock bridge chirpstack` does
     #[arg(long, conflicts_with = "decoder")]
     chirpstack: bool,
     /// Use your own decoder instead of the sample functions

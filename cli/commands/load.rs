@@ -58,7 +58,7 @@ const SHOW_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Load {
     #[command(flatten)]
     pub(crate) output: OutputOptions,
-    /// Application, whose functions run and whose subscribers hear the uplinks [default: the selected one]
+    /// Application, whose functions run and whose subscribers get the uplinks [default: the selected one]
     #[arg(long, value_name = "ID", add = completion::applications())]
     app_id: Option<AppId>,
     /// Devices, which are registered for the test and deleted afterwards
@@ -67,13 +67,13 @@ pub(crate) struct Load {
     /// Uplinks per second of all devices together
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: u32,
-    /// Seconds
+    /// Duration of the test
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     duration: u32,
     /// Payload in hexadecimal
     #[arg(long, value_name = "HEX", default_value = "01020304")]
     payload: HexBytes,
-    /// Port
+    /// LoRaWAN port
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=223))]
     port: u8,
     /// File with a decoder that the application has during the test, for all of its devices; its own functions are put
@@ -88,7 +88,7 @@ pub(crate) struct Load {
     timeout: u32,
 }
 
-/// Sends uplinks for a time or until interrupted, and reports the figures. An error if any was lost or refused.
+/// Sends uplinks for a time or until interrupted, and reports the results. An error if any was lost or refused.
 pub(crate) async fn run(network: &Network, load: Load) -> anyhow::Result<()> {
     let decoder = load.decoder.as_deref().map(script::read).transpose()?;
     let app_id = network.mqtt_application(load.app_id.clone())?;

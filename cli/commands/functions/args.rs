@@ -62,7 +62,7 @@ pub(crate) enum Functions {
         after_help = "Examples:\n  airlock functions bench decoder.js --hex 095C\n  airlock functions bench vendor/acme --save-baseline main\n  airlock functions bench vendor/acme --baseline main --fail-above 1% --format markdown\n  airlock functions bench decoder.js --format html > bench.html\n  airlock functions bench decoder.js --example 1 --peer node"
     )]
     Bench(Bench),
-    /// Say on which networks codecs run, and which line keeps them from it
+    /// Report on which networks codecs run, and which lines keep them from running on the others
     ///
     /// Judges the text, and runs the examples by the rules of each network: its dialect, strict or not, without the
     /// built-ins that it lacks. The targets are chirpstack-4.16 (ChirpStack 4 up to 4.16), chirpstack-4.17 (and later),
@@ -76,7 +76,7 @@ pub(crate) enum Functions {
         after_help = "Examples:\n  airlock functions lint vendor/acme\n  airlock functions lint . --target chirpstack-4.17 --target things-stack\n  airlock functions lint . --format markdown >> \"$GITHUB_STEP_SUMMARY\""
     )]
     Lint(Lint),
-    /// Port a codec to another network, and prove it with its examples
+    /// Port a codec to another network, and verify the result with its examples
     ///
     /// Mends what can be mended, such as undeclared variables and exports, and adds the functions that the network calls.
     /// Then runs every example on the original and, by the network's rules, on the new text. If one differs, or a line
@@ -124,17 +124,17 @@ pub(crate) struct Test {
     /// Test only codecs whose id contains this text, as in vendor/model
     #[arg(long, visible_alias = "id", value_name = "TEXT")]
     pub(crate) filter: Option<String>,
-    /// Let the order of members and the last digit of numbers count, as in ChirpStack's own tests
+    /// Compare the order of members and the last digit of numbers, too, as ChirpStack's own tests do
     #[arg(long)]
     pub(crate) exact: bool,
-    /// Report all differences and whole values, not the first eight
+    /// Report all differences and whole values, instead of the first eight
     #[arg(long)]
     pub(crate) all: bool,
-    /// Also tell which lines and branches no example reaches; with MIN, end with exit code 1 if fewer percent of all lines,
-    /// or of all branches, are reached
+    /// Also list the lines and branches that no example reaches; with MIN, end with exit code 1 if the examples reach less
+    /// than that percentage of all lines, or of all branches
     #[arg(long, value_name = "MIN", num_args = 0..=1, require_equals = true, default_missing_value = "0", value_parser = percent)]
     pub(crate) coverage: Option<f64>,
-    /// Write what came out into the files, in place of what they expect
+    /// Write the results into the files, in place of those that they expect
     #[arg(long)]
     pub(crate) update: bool,
     /// Show only failures and totals
@@ -143,7 +143,7 @@ pub(crate) struct Test {
     /// Show every example with its result and logs
     #[arg(long, short)]
     pub(crate) verbose: bool,
-    /// What to print: human, json, junit, sarif, github, tap, html or markdown
+    /// Format of the output: human, json, junit, sarif, github, tap, html or markdown
     #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = format)]
     pub(crate) format: Format,
     /// The same as --format json
@@ -165,7 +165,7 @@ pub(crate) struct Watch {
     /// Test only codecs whose id contains this text, as in vendor/model
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
-    /// Let the order of members and the last digit of numbers count, as in ChirpStack's own tests
+    /// Compare the order of members and the last digit of numbers, too, as ChirpStack's own tests do
     #[arg(long)]
     pub(crate) exact: bool,
 }
@@ -288,7 +288,7 @@ pub(crate) struct Bench {
     /// Also run the functions in another engine: those of a local Node.js, which is no sandbox
     #[arg(long, value_name = "ENGINE", conflicts_with_all = ["converter", "validator"])]
     pub(crate) peer: Option<PeerName>,
-    /// What to print: human, json, markdown or html
+    /// Format of the output: human, json, markdown or html
     #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = bench_format)]
     pub(crate) format: BenchFormat,
 }

@@ -47,7 +47,7 @@ pub(crate) struct Fuzz {
     /// overwritten
     #[arg(long)]
     save: bool,
-    /// What to print
+    /// Format of the output
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: FuzzFormat,
     /// Codecs to fuzz in parallel [default: number of processors]

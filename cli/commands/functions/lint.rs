@@ -24,7 +24,7 @@ pub(crate) struct Lint {
     /// Judge only codecs whose id contains this text, as in vendor/model
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// What to print: human, json, markdown, github or sarif
+    /// Format of the output: human, json, markdown, github or sarif
     #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = format)]
     format: LintFormat,
     /// Codecs to judge in parallel [default: number of processors]

@@ -16,7 +16,7 @@ pub(crate) enum Handler {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Euis {
-    /// Show which application and device have the pair, which others are not told
+    /// Show the application and device that have the pair, which only operators may know
     #[command(visible_alias = "get")]
     #[command(after_help = "Example:\n  airlock handler euis show 70B3D57ED0000001 0004A30B001C0530")]
     Show {

@@ -57,7 +57,7 @@ pub(crate) enum History {
     Verify {
         #[command(flatten)]
         selection: Selection,
-        /// How many uplinks of each device to run, from the newest on
+        /// Number of uplinks of each device to run, from the newest on
         #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
         sample: u32,
     },

@@ -32,7 +32,7 @@ pub(crate) struct ReplayCommand {
     /// can be repeated [default: the names that networks use]
     #[arg(long, value_name = "PART=COLUMN", value_parser = column)]
     pub(crate) column: Vec<(Role, String)>,
-    /// How a table's payloads are written [default: as their column says]
+    /// Encoding of a table's payloads [default: as their column says]
     #[arg(long, value_enum, value_name = "ENCODING")]
     pub(crate) encoding: Option<EncodingName>,
     /// Only uplinks from then on: a time such as 2026-11-28T10:00:00Z, or how long ago, such as 90m, 2h or 7d
