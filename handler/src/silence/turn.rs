@@ -49,6 +49,14 @@ enum Lease {
     Refused,
 }
 
+/// Result of looking at some devices that were heard or set.
+struct SettleResult {
+    /// True if their alarms are set; otherwise they are looked at again.
+    is_settled: bool,
+    /// True if there are more such devices.
+    has_more: bool,
+}
+
 /// Result of a turn.
 pub(super) struct Taken {
     /// Number of events, also of those that could not be published.
@@ -83,27 +91,27 @@ impl Watcher {
     /// that are due.
     pub(super) async fn take_turn(&self, turn: &mut Turn) -> Result<Taken, Error> {
         let app_id = turn.listened.app_id.clone();
-        let (is_settled, has_more_changed) = match self.with.heard.take_changed(&app_id, DEVICES) {
+        let changed = match self.with.heard.take_changed(&app_id, DEVICES) {
             ChangedDevices::These(dev_ids) => {
                 let settled = self.settle(turn, dev_ids.clone()).await;
                 if !matches!(settled, Ok(true)) {
                     self.with.heard.put_back(&app_id, &dev_ids);
                 }
-                (settled?, dev_ids.len() == DEVICES)
+                SettleResult { is_settled: settled?, has_more: dev_ids.len() == DEVICES }
             }
             ChangedDevices::All => self.walk(turn).await?,
         };
         let sets_more = !turn.is_set && self.set_more(turn).await?;
         let looked = self.look_at_due(turn).await?;
-        let has_more = looked.has_more || sets_more || (is_settled && has_more_changed);
-        let is_open = !is_settled || !turn.is_set || turn.is_refused();
+        let has_more = looked.has_more || sets_more || (changed.is_settled && changed.has_more);
+        let is_open = !changed.is_settled || !turn.is_set || turn.is_refused();
         let next = if is_open { Some(self.clock.now()) } else { looked.next };
         Ok(Taken { events: looked.events, has_more, next })
     }
 
-    /// Sets the alarms of some devices of an application of which all are to be looked at. Returns whether those are set,
-    /// and whether there are more. A pass that ends before has the next one begin anew.
-    async fn walk(&self, turn: &mut Turn) -> Result<(bool, bool), Error> {
+    /// Sets the alarms of some devices of an application of which all are to be looked at. A pass that ends before has
+    /// the next one begin anew.
+    async fn walk(&self, turn: &mut Turn) -> Result<SettleResult, Error> {
         let app_id = &turn.listened.app_id;
         if turn.last_walked.is_none() {
             self.with.heard.begin_all(app_id);
@@ -112,13 +120,13 @@ impl Watcher {
         let Some(last) = dev_ids.last().cloned() else {
             self.with.heard.end_all(app_id);
             turn.last_walked = None;
-            return Ok((true, false));
+            return Ok(SettleResult { is_settled: true, has_more: false });
         };
         let is_settled = self.settle(turn, dev_ids).await?;
         if is_settled {
             turn.last_walked = Some(last);
         }
-        Ok((is_settled, true))
+        Ok(SettleResult { is_settled, has_more: true })
     }
 
     /// Sets the alarms of these devices, where they are to change. Returns false if some could not be set now.
