@@ -29,7 +29,7 @@ pub(super) use self::{route::WatchedRoute, shadow::Shadow, trial::Trials, watche
 use super::context::Context;
 use crate::settings::NetworkSettings;
 
-/// The networks.
+/// The running `[[bridge]]` entries of this process.
 pub(super) struct Networks {
     /// Networks that bring devices.
     watched: Arc<[WatchedNetwork]>,

@@ -35,7 +35,7 @@ pub(crate) enum Batch {
     Several,
 }
 
-/// A codec.
+/// One source of the directory. Each dialect of it is loaded once, when a message first needs it.
 pub(crate) struct Codec {
     name: CodecName,
     text: String,

@@ -27,7 +27,7 @@ const LOADS_MAX: usize = 4;
 /// A codec whose file has changed, with the version that is used so far.
 type Changed = (CodecName, Option<Option<Stamp>>, Found);
 
-/// The codecs of a directory.
+/// Keeps the codecs of a directory up to date with its files.
 pub(crate) struct CodecDirectory {
     path: PathBuf,
     pool: Arc<Pool>,

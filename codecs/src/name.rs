@@ -20,7 +20,7 @@ impl CodecName {
         &self.0
     }
 
-    /// The name of its file.
+    /// With the extension `.js`.
     pub(crate) fn file_name(&self) -> String {
         format!("{}.js", self.0)
     }

@@ -110,7 +110,7 @@ impl Default for BrokerSettings {
     }
 }
 
-/// Services that the broker uses.
+/// Parts of the process that the broker calls.
 pub struct BrokerServices {
     /// Checks the credentials of clients.
     pub authenticator: Arc<dyn Authenticator>,
@@ -122,7 +122,7 @@ pub struct BrokerServices {
     pub ledger: Ledger,
 }
 
-/// A running broker.
+/// Listens for MQTT clients until it is shut down.
 pub struct Broker {
     address: SocketAddr,
     tls_address: Option<SocketAddr>,

@@ -99,7 +99,7 @@ pub(crate) struct Subscription {
     pub(crate) id: Option<u32>,
 }
 
-/// Owner of a session.
+/// The credential to which a session belongs: only a client that presents it may resume the session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SessionOwner {
     /// Stands for the credential, and says nothing about it.

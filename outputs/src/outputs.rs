@@ -70,7 +70,7 @@ pub struct Environment {
     pub threads: Handle,
 }
 
-/// The outputs of a process.
+/// The queues of all destinations, and the workers that deliver them from this process.
 pub struct Outputs {
     destinations: Arc<Destinations>,
     appender: Arc<Appender>,

@@ -15,7 +15,7 @@ use bridge::codec::{
 /// The error for objects of downlinks whose device profile has no codec.
 const NO_CODEC: &str = "the device profile has no codec: select one in ChirpStack, or send `data`";
 
-/// A codec.
+/// The codec of a device profile, ready to run.
 #[derive(Clone)]
 pub(super) enum Codec {
     None,

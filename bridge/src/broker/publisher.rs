@@ -29,7 +29,7 @@ const SUSPECT_WAIT_MAX: Duration = Duration::from_secs(3600);
 /// Maximum number of kinds of messages whose refusal is remembered, so that it is not logged again.
 const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999);
 
-/// A message for the broker.
+/// A publication with QoS 1, which is never retained.
 #[derive(Clone, Debug)]
 pub struct BrokerMessage {
     /// Topic on which it is published.

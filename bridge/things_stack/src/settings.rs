@@ -51,7 +51,7 @@ pub struct ThingsStackSettings {
     pub devices_max: usize,
 }
 
-/// An application of The Things Stack.
+/// An application whose messages the bridge receives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ThingsStackApplication {

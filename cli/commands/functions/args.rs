@@ -183,7 +183,7 @@ pub(crate) struct New {
     pub(crate) dir: PathBuf,
 }
 
-/// A report in a file.
+/// A further report, and the file that it goes to.
 #[derive(Clone, Debug)]
 pub(crate) struct ReportFile {
     pub(crate) format: Format,

@@ -136,7 +136,7 @@ pub enum ShadowConnection {
     NotStarted(String),
 }
 
-/// A codec of a shadow.
+/// Differences that a codec makes in a shadow run, and its cost.
 #[derive(Clone, Debug)]
 pub struct ShadowCodecStatus {
     /// Its name.

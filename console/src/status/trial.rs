@@ -49,7 +49,7 @@ pub struct TrialCheck {
     pub result: CheckResult,
 }
 
-/// The result of a check.
+/// Success or failure of a check, with the reason.
 #[derive(Clone, Debug)]
 pub enum CheckResult {
     /// It can be used. The text says more, and may be empty.

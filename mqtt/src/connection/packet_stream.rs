@@ -28,7 +28,7 @@ pub(super) const CLOSE_WAIT: Duration = Duration::from_secs(5);
 /// Maximum number of bytes read from a client while its connection is closed, so that it sees the reason.
 const LINGER_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Packets from and to a client.
+/// Decodes what a client sends, and writes what it gets, without waiting for either.
 pub(crate) struct PacketStream<S> {
     stream: S,
     arrived: BytesMut,
@@ -41,7 +41,7 @@ pub(crate) struct PacketStream<S> {
     is_write_broken: bool,
 }
 
-/// Events of a stream.
+/// Progress in one of the two directions.
 pub(crate) enum Progress {
     /// A packet arrived.
     Packet(ControlPacket),

@@ -209,7 +209,7 @@ trait Event: Message + Default {
     fn device(self) -> Device;
 }
 
-/// An event with an object.
+/// An event that carries decoded fields.
 trait ObjectEvent: Event {
     fn set_object(&mut self, object: Option<Struct>);
 }

@@ -52,7 +52,7 @@ pub struct EndDevice {
 /// Attributes that the owner of a device has set.
 pub type Attributes = BTreeMap<String, String>;
 
-/// The ids of a device.
+/// The names of a device in The Things Stack, as the API returns them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct EndDeviceIds {

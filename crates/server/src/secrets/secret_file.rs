@@ -32,7 +32,7 @@ pub enum SecretFileError {
     },
 }
 
-/// A file with a secret.
+/// Reads a secret again as it is used, so that it can be replaced while the process runs.
 #[derive(Clone)]
 pub struct SecretFile {
     /// None for a secret that is a setting itself.

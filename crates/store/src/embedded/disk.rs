@@ -15,13 +15,13 @@ use redb::{BackendError, StorageBackend, backends::FileBackend};
 const AHEAD_BYTES: (u64, u64) = (1 << 20, 64 << 20);
 const AHEAD_PART: u64 = 8;
 
-/// The disk that a store is on.
+/// Measures the file system of an embedded store.
 #[derive(Clone, Debug)]
 pub struct StoreDisk {
     path: PathBuf,
 }
 
-/// Space on a disk.
+/// Space that is there, that is left, and that the store takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskSpace {
     /// The size of the disk in bytes.

@@ -28,7 +28,7 @@ pub(crate) struct Profile {
     pub(crate) codec: Codec,
 }
 
-/// A device.
+/// The part of a device that its events need, as ChirpStack's API describes it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Device {
     pub(super) dev_eui: Box<str>,

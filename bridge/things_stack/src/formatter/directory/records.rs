@@ -41,7 +41,7 @@ pub(crate) enum Choice {
     Own(Arc<Formatter>),
 }
 
-/// A device.
+/// A device with its formatters, and the age of what is known of it.
 pub(super) struct Device {
     pub(super) record: DeviceRecord,
     /// None if those of the application apply.
