@@ -69,14 +69,14 @@ pub struct Uplinks {
 }
 
 /// An uplink, its device, and the application as this device has it.
-struct Found {
+struct FoundUplink {
     application: ApplicationSummary,
     device: Device,
     payload: Payload,
 }
 
-/// An uplink, and what was made of it.
-struct Made {
+/// An uplink, and the result of its functions.
+struct DecodedUplink {
     application: ApplicationSummary,
     device: Device,
     payload: Payload,
@@ -84,7 +84,7 @@ struct Made {
 }
 
 /// An uplink that was recorded and published, but may not be stored yet.
-struct Sent {
+struct SentUplink {
     application: ApplicationSummary,
     device: Device,
     made: history::Outcome,
@@ -95,7 +95,7 @@ struct Sent {
     cost: Cost,
     /// None if nobody reads it.
     outcome: Option<Outcome>,
-    kept: Vec<PublishReceipt>,
+    receipts: Vec<PublishReceipt>,
     recorded: Option<BoxFuture<'static, Result<RecordId, Loss>>>,
 }
 
@@ -116,32 +116,36 @@ impl Uplinks {
 
     async fn process(&self, frame: Frame, usage: &Usage, reader: Reader) -> Result<Handled, Error> {
         let found = self.look_up(frame).await?;
-        let made = self.decode(found, Run { priority: Priority::Live, usage }).await?;
-        self.settle(self.send(made, reader)).await
+        let decoded = self.decode(found, Run { priority: Priority::Live, usage }).await?;
+        self.settle(self.send(decoded, reader)).await
     }
 
     /// The device, and the application as this device has it.
-    async fn look_up(&self, frame: Frame) -> Result<Found, Error> {
+    async fn look_up(&self, frame: Frame) -> Result<FoundUplink, Error> {
         let (application, device) = self.devices.get_with_summary(&frame.app_id, &frame.dev_id).await?;
-        Ok(Found::new(frame, device, application))
+        Ok(FoundUplink::new(frame, device, application))
     }
 
     /// Decodes, converts and validates. The function sources are read only if the functions are not loaded: reading
     /// them can take longer than running them.
-    async fn decode(&self, found: Found, run: Run<'_>) -> Result<Made, Error> {
-        let Found { application, device, payload } = found;
+    async fn decode(&self, found: FoundUplink, run: Run<'_>) -> Result<DecodedUplink, Error> {
+        let FoundUplink { application, device, payload } = found;
         if let Some(decoded) = self.payloads.decode_if_loaded(&application, &payload, run).await? {
-            return Ok(Made { application, device, payload, decoded });
+            return Ok(DecodedUplink { application, device, payload, decoded });
         }
         // This reads the summary again too, because the application may have changed since.
         let application = self.applications.get_for(&application.app_id, &device.dev_id).await?;
         let decoded = self.payloads.decode(&application, &payload, run).await?;
-        Ok(Made { application: application.into_parts().0, device, payload, decoded })
+        Ok(DecodedUplink { application: application.into_parts().0, device, payload, decoded })
     }
 
     /// Records and publishes it. Nothing of this waits, so that uplinks are recorded and published in the order of
     /// these calls.
-    fn send(&self, Made { application, device, payload, decoded }: Made, reader: Reader) -> Sent {
+    fn send(
+        &self,
+        DecodedUplink { application, device, payload, decoded }: DecodedUplink,
+        reader: Reader,
+    ) -> SentUplink {
         let record = |history| {
             let (ids, result) = ((&device.app_id, &device.dev_id), (&payload, &decoded));
             record((history, &self.payloads), ids, &application, result, Correction::default()).boxed()
@@ -152,14 +156,24 @@ impl Uplinks {
         let (version, version_label) =
             (version_that_ran(&application, &decoded), version_label(&application, &decoded));
         let outcome = (reader == Reader::Caller).then(|| Outcome::of(&decoded, &payload));
-        let kept = self.publish(&device, payload, decoded, version);
-        Sent { application, device, made, version_label, failure, is_valid, cost, outcome, kept, recorded }
+        let receipts = self.publish(&device, payload, decoded, version);
+        SentUplink { application, device, made, version_label, failure, is_valid, cost, outcome, receipts, recorded }
     }
 
     /// Waits until it is stored wherever it has to be, and counts it.
-    async fn settle(&self, sent: Sent) -> Result<Handled, Error> {
-        let Sent { application, device, made, version_label, failure, is_valid, cost, mut outcome, kept, recorded } =
-            sent;
+    async fn settle(&self, sent: SentUplink) -> Result<Handled, Error> {
+        let SentUplink {
+            application,
+            device,
+            made,
+            version_label,
+            failure,
+            is_valid,
+            cost,
+            mut outcome,
+            receipts,
+            recorded,
+        } = sent;
         self.heard.note(&application, &device);
         // Both at the same time: a record is written once it is waited for.
         let recorded = async {
@@ -168,7 +182,7 @@ impl Uplinks {
                 _ = recorded.await;
             }
         };
-        let (published, ()) = join!(published(kept), recorded);
+        let (published, ()) = join!(published(receipts), recorded);
         published?;
         metrics::uplink_decoded(made.as_str(), version_label);
         if made != history::Outcome::NotConverted {
@@ -196,17 +210,17 @@ impl Uplinks {
         let received = payload.received;
         let complaints = complaints(&mut payload, &mut decoded);
         let is_valid = decoded.validity != Validity::Invalid;
-        let mut kept = Vec::with_capacity(1);
+        let mut receipts = Vec::with_capacity(1);
         if is_valid {
             let mut message = message(device, payload, decoded);
             message.metadata.functions_version = version.filter(|_| self.shows_version).unwrap_or_default();
-            kept.push(self.publish_event(device, Event::Up(Box::new(message))));
+            receipts.push(self.publish_event(device, Event::Up(Box::new(message))));
         }
         if let Some(event) = ErrorEvent::of(complaints, Some(received)) {
             let event = ErrorEvent { functions_version: version, ..event };
-            kept.push(self.publish_event(device, Event::UpError(event)));
+            receipts.push(self.publish_event(device, Event::UpError(event)));
         }
-        kept
+        receipts
     }
 
     fn publish_event(&self, device: &Device, event: Event) -> PublishReceipt {
@@ -214,7 +228,7 @@ impl Uplinks {
     }
 }
 
-impl Found {
+impl FoundUplink {
     fn new(frame: Frame, device: Device, application: ApplicationSummary) -> Self {
         let application = application.for_device(&device.dev_id);
         Self { application, payload: frame.into_payload(&device), device }
@@ -222,9 +236,9 @@ impl Found {
 }
 
 /// Waits until all of these are stored.
-async fn published(kept: Vec<PublishReceipt>) -> Result<(), Error> {
-    for kept in kept {
-        kept.wait().await?;
+async fn published(receipts: Vec<PublishReceipt>) -> Result<(), Error> {
+    for receipt in receipts {
+        receipt.wait().await?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use server::usage::Usage;
 use tokio::sync::oneshot;
 use types::Kinded;
 
-use super::{Found, Frame, Handled, Made, Reader, Sent, Uplinks};
+use super::{DecodedUplink, FoundUplink, Frame, Handled, Reader, SentUplink, Uplinks};
 use crate::{
     Error,
     output::PublishReceipt,
@@ -63,8 +63,8 @@ impl Uplinks {
         handled
     }
 
-    async fn settle_several(&self, sent: Vec<Result<Sent, Error>>) -> Vec<Result<Handled, Error>> {
-        let is_quick = sent.iter().flatten().all(Sent::is_quick);
+    async fn settle_several(&self, sent: Vec<Result<SentUplink, Error>>) -> Vec<Result<Handled, Error>> {
+        let is_quick = sent.iter().flatten().all(SentUplink::is_quick);
         let settled = sent.into_iter().map(async |sent| self.settle(sent?).await);
         if is_quick {
             // Most are in history when the first of them is: the others need no timer.
@@ -73,13 +73,13 @@ impl Uplinks {
         join_all(settled).await
     }
 
-    async fn look_up_several(&self, frames: Vec<Frame>) -> VecDeque<Result<Found, Error>> {
+    async fn look_up_several(&self, frames: Vec<Frame>) -> VecDeque<Result<FoundUplink, Error>> {
         let Some(app_id) = frames.first().map(|frame| frame.app_id.clone()) else { return VecDeque::new() };
         let dev_ids: Vec<_> = frames.iter().map(|frame| &frame.dev_id).collect();
         match self.devices.get_several_with_summary(&app_id, &dev_ids).await {
             Ok((application, devices)) => {
                 let find = |(frame, device): (Frame, Result<_, Error>)| {
-                    device.map(|device| Found::new(frame, device, application.clone()))
+                    device.map(|device| FoundUplink::new(frame, device, application.clone()))
                 };
                 frames.into_iter().zip(devices).map(find).collect()
             }
@@ -93,16 +93,16 @@ impl Uplinks {
     /// Decodes those that follow each other and have the same functions together.
     async fn decode_several(
         &self,
-        mut found: VecDeque<Result<Found, Error>>,
+        mut found: VecDeque<Result<FoundUplink, Error>>,
         fuel: &ExpectedFuel,
         run: Run<'_>,
-    ) -> Vec<Result<Made, Error>> {
+    ) -> Vec<Result<DecodedUplink, Error>> {
         let mut made = Vec::with_capacity(found.len());
         while let Some(first) = found.pop_front() {
             match first {
                 Ok(first) => {
                     let functions = first.functions();
-                    let is_alike = |found: &mut Result<Found, Error>| {
+                    let is_alike = |found: &mut Result<FoundUplink, Error>| {
                         found.as_ref().is_ok_and(|found| found.functions() == functions)
                     };
                     let mut alike = VecDeque::from([first]);
@@ -120,10 +120,10 @@ impl Uplinks {
     /// Decodes uplinks with the same functions.
     async fn decode_alike(
         &self,
-        mut waiting: VecDeque<Found>,
+        mut waiting: VecDeque<FoundUplink>,
         fuel: &ExpectedFuel,
         run: Run<'_>,
-        made: &mut Vec<Result<Made, Error>>,
+        made: &mut Vec<Result<DecodedUplink, Error>>,
     ) {
         while let Some(first) = waiting.pop_front() {
             let payloads: Vec<&Payload> = std::iter::once(&first).chain(&waiting).map(|found| &found.payload).collect();
@@ -150,22 +150,22 @@ impl Uplinks {
     }
 }
 
-impl Sent {
+impl SentUplink {
     /// Returns true if it is settled once it is in history.
     fn is_quick(&self) -> bool {
         let needs_excerpt = self.made == history::Outcome::Failed && self.outcome.is_some();
-        !needs_excerpt && self.kept.iter().all(PublishReceipt::is_kept)
+        !needs_excerpt && self.receipts.iter().all(PublishReceipt::is_kept)
     }
 }
 
-impl Found {
+impl FoundUplink {
     /// The functions that decode it.
     fn functions(&self) -> ChosenFunctions {
         ChosenFunctions { hash: self.application.functions_hash, is_candidate: self.application.is_candidate }
     }
 
-    fn with(self, decoded: Decoded) -> Made {
+    fn with(self, decoded: Decoded) -> DecodedUplink {
         let Self { application, device, payload } = self;
-        Made { application, device, payload, decoded }
+        DecodedUplink { application, device, payload, decoded }
     }
 }
