@@ -33,16 +33,16 @@ pub(crate) struct QueueLimits {
 
 /// Waiting jobs, and counters of running ones.
 pub(crate) struct Queue<T> {
-    lanes: [Lane<T>; 2],
+    by_priority: [PriorityJobs<T>; 2],
     limits: QueueLimits,
     waiting: usize,
     long_running: usize,
 }
 
 /// The jobs of one priority.
-struct Lane<T> {
+struct PriorityJobs<T> {
     fair: OwnerQueue<T>,
-    /// The fuel that the lane has used, times its weight.
+    /// The fuel that they have used, times its weight.
     used: u64,
 }
 
@@ -63,8 +63,8 @@ impl Ticket {
 
 impl<T> Queue<T> {
     pub(crate) fn new(limits: QueueLimits) -> Self {
-        let lane = || Lane { fair: OwnerQueue::new(COSTS), used: 0 };
-        Self { lanes: [lane(), lane()], limits, waiting: 0, long_running: 0 }
+        let jobs = || PriorityJobs { fair: OwnerQueue::new(COSTS), used: 0 };
+        Self { by_priority: [jobs(), jobs()], limits, waiting: 0, long_running: 0 }
     }
 
     /// The number of waiting jobs.
@@ -88,61 +88,61 @@ impl<T> Queue<T> {
     }
 
     fn put_in(&mut self, tenant: &Tenant, push: impl FnOnce(&mut OwnerQueue<T>) -> u64) -> Result<(), Busy> {
-        let other_used = self.lanes[1 - tenant.priority.lane()].used;
+        let other_used = self.by_priority[1 - tenant.priority.index()].used;
         let space = self.limits.waiting_max.saturating_sub(self.waiting);
-        let lane = &mut self.lanes[tenant.priority.lane()];
+        let jobs = &mut self.by_priority[tenant.priority.index()];
         // No more than the remaining space, so that whoever fills the queue leaves space for others.
-        if !lane.fair.has_room(tenant.member(), space, self.limits.tenant_waiting_max) {
+        if !jobs.fair.has_room(tenant.member(), space, self.limits.tenant_waiting_max) {
             return Err(Busy);
         }
-        if lane.fair.is_idle() {
-            lane.used = lane.used.max(other_used);
+        if jobs.fair.is_idle() {
+            jobs.used = jobs.used.max(other_used);
         }
-        push(&mut lane.fair);
+        push(&mut jobs.fair);
         self.waiting += 1;
         Ok(())
     }
 
     /// Takes the next job for `worker`; `None` if no job waits, or all waiting jobs must wait for another worker.
     pub(crate) fn take(&mut self, worker: usize) -> Option<(Ticket, T)> {
-        let first = self.first_lane();
+        let first = self.first_priority();
         self.take_from(first, worker).or_else(|| self.take_from(first.other(), worker))
     }
 
     /// Ends a job. `fuel` is the fuel that it used; `None` if it was not run because its caller had given up.
     pub(crate) fn done(&mut self, ticket: Ticket, fuel: Option<u64>) {
-        let lane = &mut self.lanes[ticket.priority.lane()];
-        lane.used = lane.used.saturating_add(fuel.unwrap_or(0).saturating_mul(ticket.priority.weight()));
-        lane.fair.done(ticket.turn, fuel);
+        let jobs = &mut self.by_priority[ticket.priority.index()];
+        jobs.used = jobs.used.saturating_add(fuel.unwrap_or(0).saturating_mul(ticket.priority.weight()));
+        jobs.fair.done(ticket.turn, fuel);
         self.long_running -= usize::from(ticket.is_long);
     }
 
     /// Returns true if there is a job for a free worker.
     pub(crate) fn has_turn(&self) -> bool {
         let eligibility = self.eligibility();
-        self.lanes.iter().any(|lane| lane.fair.has_turn(|next| eligibility.admits(next)))
+        self.by_priority.iter().any(|jobs| jobs.fair.has_turn(|next| eligibility.admits(next)))
     }
 
     /// Drops all waiting jobs.
     pub(crate) fn clear(&mut self) {
-        self.lanes.iter_mut().for_each(|lane| lane.fair = OwnerQueue::new(COSTS));
+        self.by_priority.iter_mut().for_each(|jobs| jobs.fair = OwnerQueue::new(COSTS));
         self.waiting = 0;
     }
 
     /// Returns live traffic, unless dry runs have had less than their share.
-    fn first_lane(&self) -> Priority {
-        let [live, dry] = &self.lanes;
+    fn first_priority(&self) -> Priority {
+        let [live, dry] = &self.by_priority;
         if live.used <= dry.used { Priority::Live } else { Priority::DryRun }
     }
 
     fn take_from(&mut self, priority: Priority, worker: usize) -> Option<(Ticket, T)> {
         let (eligibility, running_max) = (self.eligibility(), self.workers_but_one());
-        let lane = &mut self.lanes[priority.lane()];
+        let jobs = &mut self.by_priority[priority.index()];
         // An owner does not get the last worker while another one waits, nor a tenant while another of its owner does.
         let limits = [(running_max, usize::MAX), (usize::MAX, running_max), (usize::MAX, usize::MAX)];
         let (turn, job) = limits.into_iter().find_map(|(of_owner, of_tenant)| {
             let admits = |tenant: NextJob| tenant.running < of_tenant && eligibility.admits(tenant);
-            lane.fair.pop(worker, |owner| owner.running < of_owner, admits)
+            jobs.fair.pop(worker, |owner| owner.running < of_owner, admits)
         })?;
         let is_long = eligibility.is_long(turn.expected_cost());
         self.waiting -= 1;

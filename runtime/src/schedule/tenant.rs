@@ -40,7 +40,7 @@ pub enum Priority {
 }
 
 impl Priority {
-    pub(super) const fn lane(self) -> usize {
+    pub(super) const fn index(self) -> usize {
         self as usize
     }
 
@@ -51,7 +51,7 @@ impl Priority {
         }
     }
 
-    /// The weight of a unit of fuel in its lane.
+    /// The weight of a unit of fuel among those of its priority.
     pub(super) const fn weight(self) -> u64 {
         match self {
             Self::Live => 1,
