@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A call to a network server.
-struct Told<'a> {
+struct NetworkServerCall<'a> {
     id: &'a ComponentId,
     /// True if the device itself may have been set or deleted there; false if only the one before was deleted.
     is_device: bool,
@@ -33,13 +33,13 @@ impl NetworkBrokers {
         before: Option<&Device>,
     ) -> Result<T, Error> {
         let claim = devices.reserve(device, before).await?;
-        let mut told = Vec::new();
-        let changed = match self.tell(token, device, before, &mut told).await {
+        let mut calls = Vec::new();
+        let changed = match self.tell(token, device, before, &mut calls).await {
             Ok(()) => keep.await,
             Err(error) => Err(error),
         };
         if changed.is_err() {
-            self.put_all_back(told, token, devices, (device, before)).await;
+            self.put_all_back(calls, token, devices, (device, before)).await;
             devices.abandon(device, claim).await;
         }
         changed
@@ -53,13 +53,13 @@ impl NetworkBrokers {
         (devices, delete): (&Devices, impl Future<Output = Result<T, Error>>),
         device: &Device,
     ) -> Result<T, Error> {
-        let mut told = Vec::new();
-        let deleted = match self.tell_deleted(token, device, &mut told).await {
+        let mut calls = Vec::new();
+        let deleted = match self.tell_deleted(token, device, &mut calls).await {
             Ok(()) => delete.await,
             Err(error) => Err(error),
         };
         if deleted.is_err() {
-            self.put_all_back(told, token, devices, (device, None)).await;
+            self.put_all_back(calls, token, devices, (device, None)).await;
         }
         deleted
     }
@@ -93,19 +93,19 @@ impl NetworkBrokers {
         token: &Secret,
         device: &Device,
         before: Option<&Device>,
-        told: &mut Vec<Told<'a>>,
+        calls: &mut Vec<NetworkServerCall<'a>>,
     ) -> Result<(), Error> {
         let moved = before.filter(|before| euis(before) != euis(device));
         let message = message(device);
         for id in &self.ids {
             let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? else { continue };
             if let Some(before) = moved {
-                told.push(Told { id, is_device: false });
+                calls.push(NetworkServerCall { id, is_device: false });
                 self.delete_at(id, &client, token, before).await?;
             }
             let set = client.set_device(token, &message).await;
             if !set.as_ref().is_err_and(is_refusal) {
-                told.push(Told { id, is_device: true });
+                calls.push(NetworkServerCall { id, is_device: true });
             }
             set.map_err(|error| failed(id, error))?;
         }
@@ -117,13 +117,13 @@ impl NetworkBrokers {
         &'a self,
         token: &Secret,
         device: &Device,
-        told: &mut Vec<Told<'a>>,
+        calls: &mut Vec<NetworkServerCall<'a>>,
     ) -> Result<(), Error> {
         for id in &self.ids {
             let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? else { continue };
             let deleted = self.delete_at(id, &client, token, device).await;
             if !deleted.as_ref().is_err_and(is_refusal) {
-                told.push(Told { id, is_device: true });
+                calls.push(NetworkServerCall { id, is_device: true });
             }
             deleted?;
         }
@@ -132,14 +132,14 @@ impl NetworkBrokers {
 
     async fn put_all_back(
         &self,
-        told: Vec<Told<'_>>,
+        calls: Vec<NetworkServerCall<'_>>,
         token: &Secret,
         devices: &Devices,
         (device, before): (&Device, Option<&Device>),
     ) {
-        for told in told {
-            let id = told.id;
-            if let Err(error) = self.put_back(told, token, devices, (device, before)).await {
+        for call in calls {
+            let id = call.id;
+            if let Err(error) = self.put_back(call, token, devices, (device, before)).await {
                 let (app_id, dev_id, error) = (&device.app_id, &device.dev_id, ErrorChain(&error));
                 tracing::warn!(%id, %app_id, %dev_id, %error, "cannot put a device back in a network server");
             }
@@ -149,7 +149,7 @@ impl NetworkBrokers {
     /// Tells a network server again what the store has about the EUIs of a device, and about those before.
     async fn put_back(
         &self,
-        Told { id, is_device }: Told<'_>,
+        NetworkServerCall { id, is_device }: NetworkServerCall<'_>,
         token: &Secret,
         devices: &Devices,
         (device, before): (&Device, Option<&Device>),
