@@ -111,15 +111,15 @@ struct Details {
     attributes: BTreeMap<String, Value>,
 }
 
-/// The event of a message.
-pub(super) struct Said {
+/// The event that a message reports, and what tells copies of it.
+pub(super) struct IdentifiedEvent {
     pub(super) event: NetworkEvent,
     /// Equal in copies of an uplink, also those from the storage integration; empty for other messages.
     pub(super) identity: String,
 }
 
 /// Reads a message that came on `topic`; none if it says nothing that an application of v2 learns.
-pub(super) fn read(topic: Topic<'_>, payload: &[u8]) -> Result<Option<Said>, Unreadable> {
+pub(super) fn read(topic: Topic<'_>, payload: &[u8]) -> Result<Option<IdentifiedEvent>, Unreadable> {
     if !["up", "join", "down/sent", "down/ack", "down/nack", "down/failed"].contains(&topic.rest) {
         return Ok(None);
     }
@@ -132,7 +132,7 @@ pub(super) fn read(topic: Topic<'_>, payload: &[u8]) -> Result<Option<Said>, Unr
         "join" => Some(NetworkEvent::Join(message.join(device)?)),
         _ => message.downlink(device).map(NetworkEvent::Downlink),
     };
-    Ok(event.map(|event| Said { event, identity: String::new() }))
+    Ok(event.map(|event| IdentifiedEvent { event, identity: String::new() }))
 }
 
 impl ReportedMessage {
@@ -157,7 +157,7 @@ impl ReportedMessage {
         })
     }
 
-    fn uplink(self, device: NetworkDevice) -> Result<Said, Unreadable> {
+    fn uplink(self, device: NetworkDevice) -> Result<IdentifiedEvent, Unreadable> {
         let uplink = self.uplink_message.ok_or(Unreadable::Member("uplink_message"))?;
         if uplink.app_s_key.as_ref().is_some_and(|key| !key.is_null()) {
             return Err(Unreadable::Encrypted);
@@ -178,7 +178,7 @@ impl ReportedMessage {
             variables: None,
             warnings: Vec::new(),
         }));
-        Ok(Said { event, identity })
+        Ok(IdentifiedEvent { event, identity })
     }
 
     fn join(self, device: NetworkDevice) -> Result<NetworkJoin, Unreadable> {

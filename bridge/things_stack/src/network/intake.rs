@@ -19,7 +19,7 @@ use types::NetworkEvent;
 use super::{
     super::application::{Application, topic::Topic},
     devices::Devices,
-    event::{Said, read},
+    event::{IdentifiedEvent, read},
 };
 
 /// Hands messages over to the receivers of their applications.
@@ -44,7 +44,7 @@ impl Intake {
 
     /// Hands a message over. Returns true if its source may forget it.
     async fn take(&self, topic: Topic<'_>, payload: &[u8], application: &Application, receiver: &dyn Receiver) -> bool {
-        let Said { event, identity } = match read(topic, payload) {
+        let IdentifiedEvent { event, identity } = match read(topic, payload) {
             Ok(Some(said)) => said,
             Ok(None) => {
                 self.hand_over.traffic.ignored(topic.device, topic.rest);
