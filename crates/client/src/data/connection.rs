@@ -37,28 +37,28 @@ pub(super) struct Connection {
 #[derive(Clone, Debug)]
 pub(super) struct Requests(mpsc::Sender<Request>);
 
-/// A request that was not taken, because too many wait or the connection has ended.
-pub(super) type Untaken = TrySendError<Request>;
+/// A request that was not accepted, because too many wait or the connection has ended.
+pub(super) type RefusedRequest = TrySendError<Request>;
 
 impl Requests {
-    pub(super) fn subscribe(&self, filter: String) -> Result<(), Untaken> {
+    pub(super) fn subscribe(&self, filter: String) -> Result<(), RefusedRequest> {
         self.0.try_send(Request::Subscribe(Subscribe::new(filter, QoS::AtLeastOnce)))
     }
 
-    pub(super) fn unsubscribe(&self, filter: String) -> Result<(), Untaken> {
+    pub(super) fn unsubscribe(&self, filter: String) -> Result<(), RefusedRequest> {
         self.0.try_send(Request::Unsubscribe(Unsubscribe::new(filter)))
     }
 
-    pub(super) fn publish(&self, topic: &str, payload: Vec<u8>) -> Result<(), Untaken> {
+    pub(super) fn publish(&self, topic: &str, payload: Vec<u8>) -> Result<(), RefusedRequest> {
         self.0.try_send(Request::Publish(Publish::new(topic, QoS::AtLeastOnce, payload)))
     }
 
     /// Acknowledges the message of a packet.
-    pub(super) fn acknowledge(&self, packet: u16) -> Result<(), Untaken> {
+    pub(super) fn acknowledge(&self, packet: u16) -> Result<(), RefusedRequest> {
         self.0.try_send(Request::PubAck(PubAck::new(packet)))
     }
 
-    pub(super) fn disconnect(&self) -> Result<(), Untaken> {
+    pub(super) fn disconnect(&self) -> Result<(), RefusedRequest> {
         self.0.try_send(Request::Disconnect(Disconnect))
     }
 }
