@@ -24,7 +24,7 @@ use server::{
 };
 use things_stack::{WebhookListener, webhook_router};
 
-use self::{entry::StartedNetwork, route::Way};
+use self::{entry::StartedNetwork, route::DownlinkRoute};
 pub(super) use self::{route::WatchedRoute, shadow::Shadow, trial::Trials, watched::WatchedNetwork};
 use super::context::Context;
 use crate::settings::NetworkSettings;
@@ -118,7 +118,7 @@ impl Networks {
             let app_ids: BTreeSet<_> = routes.iter().map(|route| &route.app_id).collect();
             for app_id in app_ids {
                 let is_first =
-                    networks.insert(app_id.clone(), Arc::new(Way(network.clone(), app_id.clone()))).is_none();
+                    networks.insert(app_id.clone(), Arc::new(DownlinkRoute(network.clone(), app_id.clone()))).is_none();
                 ensure!(
                     is_first,
                     "`{app_id}` is in two entries of `bridge`: its downlinks could leave through either, so use an \

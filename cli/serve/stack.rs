@@ -50,11 +50,11 @@ pub struct Stack {
     store_closed: BoxFuture<'static, ()>,
     audit: AuditLog,
     mark: Arc<StoreMark>,
-    went_back: WentBack,
+    rolled_back: StoreRollback,
 }
 
 /// Ends when the store went back to an earlier state.
-type WentBack = Shared<BoxFuture<'static, Arc<StoreMarkError>>>;
+type StoreRollback = Shared<BoxFuture<'static, Arc<StoreMarkError>>>;
 
 impl Stack {
     /// Starts one service, or all of them; returns when they are ready.
@@ -87,8 +87,8 @@ impl Stack {
         let Context { settings, health, server, store_failure, store_closed, audit, mark, .. } = context;
         audit.report_to(&health);
         tokio::spawn(server.stop.clone().run_until_cancelled_owned(audit.clone().run()));
-        let went_back = watch(mark.clone(), audit.clone(), server.stop.clone());
-        let failed = report_failure((store_failure.clone(), went_back.clone()), health.clone());
+        let rolled_back = watch(mark.clone(), audit.clone(), server.stop.clone());
+        let failed = report_failure((store_failure.clone(), rolled_back.clone()), health.clone());
         tokio::spawn(server.stop.clone().run_until_cancelled_owned(failed));
         Self {
             settings,
@@ -105,7 +105,7 @@ impl Stack {
             store_closed,
             audit,
             mark,
-            went_back,
+            rolled_back,
         }
     }
 
@@ -158,7 +158,7 @@ impl Stack {
     pub async fn failure(&self) -> anyhow::Error {
         tokio::select! {
             error = self.store_failure.clone() => error.into(),
-            error = self.went_back.clone() => error.into(),
+            error = self.rolled_back.clone() => error.into(),
         }
     }
 
@@ -191,22 +191,22 @@ impl Stack {
 }
 
 /// Keeps the mark, and notices when the store went back.
-fn watch(mark: Arc<StoreMark>, audit: AuditLog, stop: CancellationToken) -> WentBack {
+fn watch(mark: Arc<StoreMark>, audit: AuditLog, stop: CancellationToken) -> StoreRollback {
     let watching = tokio::spawn(stop.run_until_cancelled_owned(async move { mark.run(audit).await }));
-    let went_back = async {
+    let rolled_back = async {
         match watching.await {
             Ok(Some(error)) => Arc::new(error),
             // Stopped, or a panic, which has been logged.
             _ => pending().await,
         }
     };
-    went_back.boxed().shared()
+    rolled_back.boxed().shared()
 }
 
 /// Reports this process as failed when its store fails or went back.
-async fn report_failure((store_failure, went_back): (StoreFailure, WentBack), health: Health) {
+async fn report_failure((store_failure, rolled_back): (StoreFailure, StoreRollback), health: Health) {
     health.fail(tokio::select! {
         error = store_failure => ErrorChain(&*error).to_string(),
-        error = went_back => ErrorChain(&*error).to_string(),
+        error = rolled_back => ErrorChain(&*error).to_string(),
     });
 }

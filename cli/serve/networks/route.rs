@@ -97,10 +97,10 @@ impl Receiver for ApplicationReceiver {
     }
 }
 
-/// The way of an application's downlinks out.
-pub(super) struct Way(pub(super) Arc<dyn Network>, pub(super) AppId);
+/// Sends the downlinks of an application through the network of its devices.
+pub(super) struct DownlinkRoute(pub(super) Arc<dyn Network>, pub(super) AppId);
 
-impl downlink::DownlinkNetwork for Way {
+impl downlink::DownlinkNetwork for DownlinkRoute {
     fn send(&self, dev_eui: DevEui, downlink: NetworkDownlink) -> BoxFuture<'_, Result<String, NetworkRefusal>> {
         self.0.send(self.1.clone(), dev_eui, downlink)
     }
