@@ -19,7 +19,7 @@ pub(super) struct Failure(Arc<Error>);
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
     pub(super) title: &'static str,
-    /// What failed and what to do, in one or more sentences.
+    /// The failure, and the way out of it, in one or more sentences.
     pub(super) text: String,
     /// The words of whoever refused it, if the text has others; otherwise empty.
     pub(super) detail: String,
@@ -60,7 +60,7 @@ impl Problem {
     }
 }
 
-/// What a refusal means for the viewer, and what to do; none if its text says so, as that of what was sent does.
+/// The meaning of a refusal for the viewer, and advice; none if its own text has both, as that of what was sent does.
 fn meaning(error: &client::Error) -> Option<&'static str> {
     if matches!(error, client::Error::Foreign { .. }) {
         return Some(

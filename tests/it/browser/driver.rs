@@ -209,8 +209,8 @@ impl Browser {
         problems
     }
 
-    /// What axe finds. It waits as scripts of pages do, so they may run meanwhile: those that were left out when the
-    /// page was loaded stay so.
+    /// The findings of axe. It waits as scripts of pages do, so they may run meanwhile: those that were left out when
+    /// the page was loaded stay so.
     async fn violations(&self) -> Vec<String> {
         let Some(axe) = tokio::task::spawn_blocking(axe).await.unwrap() else { return Vec::new() };
         self.run_scripts(true).await;

@@ -7,7 +7,7 @@ use crate::harness::{Network, PASSWORD};
 
 const APPLICATION: &str = "/console/applications/alice-app";
 
-/// What the command line prints to its standard output.
+/// The standard output of a command.
 fn printed(network: &Network, arguments: &[&str]) -> String {
     let login = network.type_command(&["user", "login", "alice", "--password-stdin"], PASSWORD);
     assert!(login.status.success(), "{}", String::from_utf8_lossy(&login.stderr));

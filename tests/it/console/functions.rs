@@ -47,7 +47,7 @@ async fn functions_are_tried_on_the_last_messages_and_then_saved() {
     assert_eq!((live.functions.unwrap().decoder.as_str(), live.note.as_str()), (MENDED, "mended"));
 }
 
-/// What the link of a page carries into the playground.
+/// The contents of a page's link to the playground.
 fn carried(page: &Page) -> Value {
     let link = page.link("Open in the playground");
     let packed = URL_SAFE_NO_PAD.decode(link.strip_prefix("/console/playground/#1.").unwrap()).unwrap();

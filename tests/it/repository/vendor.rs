@@ -1,4 +1,4 @@
-//! What third parties have written, and pages load, is what was built from the packages that are pinned.
+//! Scripts of third parties that pages load are those that were built from the pinned packages.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

@@ -12,7 +12,7 @@ use crate::{
     networks::harness::{ChirpStack, DEVICE},
 };
 
-/// What has the focus, with the region around it, and whether its row is the one that was marked.
+/// The element that has the focus, with the region around it, and whether its row is the one that was marked.
 const FOCUS: &str = "const now = document.activeElement; \
      return [now.textContent, now.closest('[role=region]')?.getAttribute('aria-label') ?? '', now.closest('tr')?.marked ?? ''];";
 
