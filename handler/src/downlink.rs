@@ -84,7 +84,7 @@ impl Downlinks {
     /// Schedules a downlink that was published, and publishes the outcome as an event, unless it comes again; before
     /// that, it is `accepted` unless it has to be sent again.
     async fn handle(&self, published: &PublishedDownlink, accepted: Accepted<'_>) -> Result<(), DownlinkRefusal> {
-        let PublishedDownlink { app_id, dev_id, body, is_late, offer } = published;
+        let PublishedDownlink { app_id, dev_id, body, is_late, .. } = published;
         let mut accepted = Some(accepted);
         let mut accept = || accepted.take().into_iter().for_each(|accepted| accepted());
         let (result, message) = match parse(body) {
@@ -96,19 +96,33 @@ impl Downlinks {
             }
             Err(error) => (Err(error), None),
         };
-        let Err(error) = result else { return Ok(()) };
-        let refused = refusal(&error);
+        match result {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.refuse(published, message, &error, &mut accept).await),
+        }
+    }
+
+    /// Refuses a downlink that could not be scheduled, and tells its application, unless it comes again. Before that, it
+    /// is accepted unless it has to be sent again.
+    async fn refuse(
+        &self,
+        PublishedDownlink { app_id, dev_id, offer, .. }: &PublishedDownlink,
+        message: Option<Downlink>,
+        error: &Error,
+        accept: &mut (dyn FnMut() + Send),
+    ) -> DownlinkRefusal {
+        let refused = refusal(error);
         if refused.comes_again(*offer) {
-            return Err(refused);
+            return refused;
         }
         if refused.may_succeed_later() {
-            self.publish_error(app_id, dev_id, message, &error).forget();
-            return Err(refused);
+            self.publish_error(app_id, dev_id, message, error).forget();
+            return refused;
         }
         accept();
         // Nobody else will tell the application.
-        let told = self.publish_error(app_id, dev_id, message, &error).wait().await;
-        Err(told.err().map(|error| refusal(&error)).filter(|refusal| refusal.may_succeed_later()).unwrap_or(refused))
+        let told = self.publish_error(app_id, dev_id, message, error).wait().await;
+        told.err().map(|error| refusal(&error)).filter(|refusal| refusal.may_succeed_later()).unwrap_or(refused)
     }
 
     /// Puts a downlink into the queue of its device.
@@ -119,13 +133,29 @@ impl Downlinks {
         downlink: &Downlink,
         Origin { is_late, usage, kept }: Origin<'_>,
     ) -> Result<Scheduled, Error> {
-        let schedule = Schedule::parse(downlink.schedule.as_deref().unwrap_or_default())?;
-        let schedule = if is_late { schedule.of_late() } else { schedule };
-        parse_port(downlink.port.into())?;
-        self.devices.check_exists(app_id, dev_id).await?;
+        let schedule = self.check((app_id, dev_id), downlink, is_late).await?;
         let scheduled = self.encode((app_id, dev_id), downlink, usage).await?;
         self.outgoing.queues.put(app_id, dev_id, scheduled.downlink.clone(), schedule).await?;
         kept();
+        self.announce((app_id, dev_id), downlink, &scheduled);
+        Ok(scheduled)
+    }
+
+    /// Checks schedule and port of a downlink, and that its device exists.
+    async fn check(
+        &self,
+        (app_id, dev_id): (&AppId, &DevId),
+        downlink: &Downlink,
+        is_late: bool,
+    ) -> Result<Schedule, Error> {
+        let schedule = Schedule::parse(downlink.schedule.as_deref().unwrap_or_default())?;
+        parse_port(downlink.port.into())?;
+        self.devices.check_exists(app_id, dev_id).await?;
+        Ok(if is_late { schedule.of_late() } else { schedule })
+    }
+
+    /// Counts a downlink that is in the queue, and tells its application and its network.
+    fn announce(&self, (app_id, dev_id): (&AppId, &DevId), downlink: &Downlink, scheduled: &Scheduled) {
         metrics::downlink_scheduled();
         let now = self.clock.now();
         self.traffic.downlink.mark(now);
@@ -136,7 +166,6 @@ impl Downlinks {
         // What was promised is that the downlink is in the queue.
         self.publish(app_id, dev_id, Event::DownlinkScheduled(event)).forget();
         self.outgoing.added(app_id, dev_id);
-        Ok(scheduled)
     }
 
     /// The queue of a device; [`Error::NotFound`] if the device does not exist.
