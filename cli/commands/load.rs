@@ -2,8 +2,8 @@
 
 mod decoder;
 mod device;
-mod figures;
 mod report;
+mod result;
 
 use std::{
     collections::HashMap,
@@ -34,8 +34,8 @@ use types::{AppId, ApplicationRight, DevId, Random};
 use self::{
     decoder::Replaced,
     device::{Arrival, Simulated},
-    figures::{Figures, Target},
     report::{ReportFile, Subject},
+    result::{LoadResult, Target},
 };
 use super::subscribe;
 use crate::{
@@ -106,11 +106,11 @@ pub(crate) async fn run(network: &Network, load: Load) -> anyhow::Result<()> {
         Some(replaced) => replaced.restore(&handler).await,
         None => Ok(()),
     };
-    let figures = done?;
+    let result = done?;
     restored?;
-    network.output.record(figures.record())?;
-    load.report.iter().try_for_each(|report| report.write(&subject, &figures))?;
-    match figures.verdict() {
+    network.output.record(result.record())?;
+    load.report.iter().try_for_each(|report| report.write(&subject, &result))?;
+    match result.verdict() {
         Some(verdict) => bail!(verdict),
         None => Ok(()),
     }
@@ -123,7 +123,7 @@ async fn with_devices(
     app_id: &AppId,
     handler: Arc<HandlerClient>,
     messages: MessageStream,
-) -> anyhow::Result<Figures> {
+) -> anyhow::Result<LoadResult> {
     let random = network.random.as_ref();
     let devices = names(load.devices, random)?;
     network.output.message(format_args!("Registering {} devices in {app_id}", devices.len()))?;
@@ -132,9 +132,9 @@ async fn with_devices(
         Err(error) => Err(error),
     };
     let deleted = delete(&handler, app_id, &devices).await;
-    let figures = done?;
+    let result = done?;
     deleted.context("cannot delete the devices of the test: delete those whose ids begin with `load-`")?;
-    Ok(figures)
+    Ok(result)
 }
 
 /// Ids that no other test uses.
@@ -170,7 +170,7 @@ async fn measure(
     (app_id, devices): (&AppId, &[DevId]),
     handler: Arc<HandlerClient>,
     mut messages: MessageStream,
-) -> anyhow::Result<Figures> {
+) -> anyhow::Result<LoadResult> {
     let (stop, began) = (CancellationToken::new(), Instant::now());
     let period = Duration::from_secs(1) * load.devices / load.rate;
     let (mut arrivals, mut running) = (HashMap::new(), JoinSet::new());
@@ -192,7 +192,7 @@ async fn measure(
     let shows = network.output.is_table() && stderr().is_terminal();
     let mut ticks = interval(SHOW_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut figures = Figures::new(Target { devices: load.devices, rate: load.rate });
+    let mut result = LoadResult::new(Target { devices: load.devices, rate: load.rate });
     let mut delivered = 0_u64;
     while !running.is_empty() {
         tokio::select! {
@@ -204,10 +204,10 @@ async fn measure(
                     // A device that does not look at its messages has enough of them to count.
                     _ = sender.map(|(sender, arrival)| sender.try_send(arrival));
                 }
-                Err(Error::Missed { count, .. }) => figures.missed += count,
+                Err(Error::Missed { count, .. }) => result.missed += count,
                 Err(error) => return Err(error.into()),
             },
-            Some(device) = running.join_next() => figures.add(device.context("a simulated device failed")?),
+            Some(device) = running.join_next() => result.add(device.context("a simulated device failed")?),
             _ = ticks.tick(), if shows => show(began, delivered),
             _ = tokio::signal::ctrl_c(), if !stop.is_cancelled() => stop.cancel(),
         }
@@ -216,8 +216,8 @@ async fn measure(
         _ = writeln!(stderr());
     }
     let time = Duration::from_secs(load.duration.into());
-    figures.end(if stop.is_cancelled() { began.elapsed().min(time) } else { time });
-    Ok(figures)
+    result.end(if stop.is_cancelled() { began.elapsed().min(time) } else { time });
+    Ok(result)
 }
 
 /// Returns the arrival that a message reports; `None` for messages that are no uplink or error.

@@ -1,6 +1,6 @@
 //! The state of this process for the console's pages of operators.
 
-mod figures;
+mod counters;
 mod network;
 mod owners;
 mod ranking;
@@ -25,7 +25,7 @@ use tokio::task::spawn_blocking;
 use types::{AppId, Clock, UserId};
 
 use self::{
-    figures::{Figures, network_counts},
+    counters::{Counters, network_counts},
     ranking::ranking,
     samples::Samples,
 };
@@ -54,9 +54,9 @@ pub(super) struct OwnStatus {
 impl StatusSource for OwnStatus {
     fn status<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, ServerStatus> {
         Box::pin(async move {
-            let (checks, owners, (figures, ranking), audit) =
-                tokio::join!(checks(&self.health), self.owners(owner), self.figures(), self.events("", ""));
-            let Figures { services, queues, applications, history, functions } = figures;
+            let (checks, owners, (counters, ranking), audit) =
+                tokio::join!(checks(&self.health), self.owners(owner), self.counters(), self.events("", ""));
+            let Counters { services, queues, applications, history, functions } = counters;
             ServerStatus { checks, services, owners, queues, applications, history, functions, ranking, audit }
         })
     }
@@ -103,11 +103,11 @@ impl StatusSource for OwnStatus {
 impl OwnStatus {
     /// Some of the figures come from files of the system, and there may be thousands, so a thread that may block reads
     /// them.
-    async fn figures(&self) -> (Figures, FunctionRanking) {
+    async fn counters(&self) -> (Counters, FunctionRanking) {
         let (metrics, runs) = (self.metrics.clone(), self.runs.clone());
         let read = spawn_blocking(move || {
-            let figures = Figures::of(&Samples::parse(&metrics.render()));
-            (figures, runs.as_deref().map(ranking).unwrap_or_default())
+            let counters = Counters::of(&Samples::parse(&metrics.render()));
+            (counters, runs.as_deref().map(ranking).unwrap_or_default())
         });
         // It fails only by a panic, which has been logged.
         read.await.unwrap_or_default()

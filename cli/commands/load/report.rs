@@ -5,7 +5,7 @@ use std::{fmt::Write, fs, path::PathBuf, str::FromStr};
 use anyhow::Context;
 use types::{AppId, Timestamp};
 
-use super::figures::Figures;
+use super::result::LoadResult;
 use crate::{html::escape, terminal::json_lines};
 
 const STYLE: &str = ":root{color-scheme:light dark}body{font:1rem/1.5 sans-serif;max-width:45rem;margin:2rem auto;\
@@ -49,30 +49,30 @@ impl FromStr for ReportFile {
 }
 
 impl ReportFile {
-    pub(super) fn write(&self, subject: &Subject, figures: &Figures) -> anyhow::Result<()> {
+    pub(super) fn write(&self, subject: &Subject, result: &LoadResult) -> anyhow::Result<()> {
         let text = match self.format {
-            Format::Html => html(subject, figures),
-            Format::Markdown => markdown(subject, figures),
-            Format::Json => json_lines(&figures.record().into_value(), true)? + "\n",
+            Format::Html => html(subject, result),
+            Format::Markdown => markdown(subject, result),
+            Format::Json => json_lines(&result.record().into_value(), true)? + "\n",
         };
         fs::write(&self.path, text).with_context(|| format!("cannot write {}", self.path.display()))
     }
 }
 
-fn markdown(Subject { app_id, started }: &Subject, figures: &Figures) -> String {
+fn markdown(Subject { app_id, started }: &Subject, result: &LoadResult) -> String {
     let mut text = format!("# Load of {app_id}\n\n{}\n\n| | |\n|---|--:|\n", started.to_rfc3339_millis());
     // Writing to a string cannot fail.
-    for (title, value) in figures.record().rows() {
+    for (title, value) in result.record().rows() {
         _ = writeln!(text, "| {title} | {value} |");
     }
     text.push_str("\n| Latency, ms | Uplinks |\n|---|--:|\n");
-    for (range, count) in figures.histogram() {
+    for (range, count) in result.histogram() {
         _ = writeln!(text, "| {range} | {count} |");
     }
     text
 }
 
-fn html(Subject { app_id, started }: &Subject, figures: &Figures) -> String {
+fn html(Subject { app_id, started }: &Subject, result: &LoadResult) -> String {
     let title = escape(&format!("Load of {app_id}"));
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
@@ -81,11 +81,11 @@ fn html(Subject { app_id, started }: &Subject, figures: &Figures) -> String {
         started.to_rfc3339_millis()
     );
     // Writing to a string cannot fail.
-    for (title, value) in figures.record().rows() {
+    for (title, value) in result.record().rows() {
         _ = write!(page, "<tr><th scope=\"row\">{}<td>{}", escape(title), escape(value));
     }
     page.push_str("</table><h2>Latency</h2><table><tr><th scope=\"col\">Milliseconds<th scope=\"col\" class=\"number\">Uplinks<td>");
-    let histogram = figures.histogram();
+    let histogram = result.histogram();
     let most = histogram.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
     for (range, count) in histogram {
         let width = 100.0 * count as f64 / most as f64;

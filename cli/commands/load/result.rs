@@ -1,4 +1,4 @@
-//! The figures of a test, and the verdict on them.
+//! The result of a load test, and the verdict on it.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(super) struct Target {
     pub(super) rate: u32,
 }
 
-pub(super) struct Figures {
+pub(super) struct LoadResult {
     target: Target,
     all: Totals,
     time: Duration,
@@ -26,7 +26,7 @@ pub(super) struct Figures {
     pub(super) missed: u64,
 }
 
-impl Figures {
+impl LoadResult {
     pub(super) fn new(target: Target) -> Self {
         Self { target, all: Totals::default(), time: Duration::ZERO, missed: 0 }
     }
@@ -142,11 +142,11 @@ fn number(number: u64) -> Cell {
 mod tests {
     use super::*;
 
-    fn figures(totals: Totals, rate: u32) -> Figures {
-        let mut figures = Figures::new(Target { devices: 1, rate });
-        figures.add(totals);
-        figures.end(Duration::from_secs(10));
-        figures
+    fn result(totals: Totals, rate: u32) -> LoadResult {
+        let mut result = LoadResult::new(Target { devices: 1, rate });
+        result.add(totals);
+        result.end(Duration::from_secs(10));
+        result
     }
 
     #[test]
@@ -160,14 +160,14 @@ mod tests {
     #[test]
     fn the_histogram_has_every_uplink() {
         let latencies = [0, 3, 4, 12, 20_000].map(Duration::from_millis).to_vec();
-        let histogram = figures(Totals { latencies, ..Totals::default() }, 1).histogram();
+        let histogram = result(Totals { latencies, ..Totals::default() }, 1).histogram();
         let counts: Vec<_> = histogram.iter().map(|(range, count)| (range.as_str(), *count)).collect();
         assert_eq!(counts[..4], [("0 to 1", 1), ("1 to 2", 0), ("2 to 5", 2), ("5 to 10", 0)]);
         assert_eq!((counts[4], counts[counts.len() - 1]), (("10 to 20", 1), ("10000 and more", 1)));
         let latencies = [3, 4].map(Duration::from_millis).to_vec();
-        let histogram = figures(Totals { latencies, ..Totals::default() }, 1).histogram();
+        let histogram = result(Totals { latencies, ..Totals::default() }, 1).histogram();
         assert_eq!(histogram, [("2 to 5".to_owned(), 2)]);
-        assert!(figures(Totals::default(), 1).histogram().is_empty());
+        assert!(result(Totals::default(), 1).histogram().is_empty());
     }
 
     #[test]
@@ -179,20 +179,20 @@ mod tests {
             (Totals { sent: 100, refused: 100, ..Totals::default() }, 20, "the server"),
             (Totals { sent: 100, delays: late, ..Totals::default() }, 20, "this program"),
         ] {
-            let found = figures(totals, rate).limit();
+            let found = result(totals, rate).limit();
             assert!(found.starts_with(limit) && found.is_empty() == limit.is_empty(), "{found}, not {limit}");
         }
     }
 
     #[test]
     fn a_test_fails_if_an_uplink_is_lost_twice_there_or_refused() {
-        assert_eq!(figures(Totals { sent: 3, late: 1, ..Totals::default() }, 1).verdict(), None);
+        assert_eq!(result(Totals { sent: 3, late: 1, ..Totals::default() }, 1).verdict(), None);
         for totals in [
             Totals { lost: 1, ..Totals::default() },
             Totals { duplicates: 1, ..Totals::default() },
             Totals { refused: 1, refusal: Some("full".to_owned()), ..Totals::default() },
         ] {
-            assert!(figures(totals, 1).verdict().is_some());
+            assert!(result(totals, 1).verdict().is_some());
         }
     }
 }

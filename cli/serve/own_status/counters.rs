@@ -1,4 +1,4 @@
-//! The figures for operators, out of the metrics of this process.
+//! The counters that operators see, out of the metrics of this process.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -41,9 +41,9 @@ const OF_NETWORKS: [(&str, &str, &str); 6] = [
     ("airlock_bridge_webhook_refusals_total", "refused requests of webhooks", "status"),
 ];
 
-/// The figures for operators.
+/// The state of the process in numbers, for operators.
 #[derive(Default)]
-pub(super) struct Figures {
+pub(super) struct Counters {
     pub(super) services: Vec<ServiceLoad>,
     pub(super) queues: Vec<Queue>,
     pub(super) applications: Vec<ApplicationLoad>,
@@ -51,7 +51,7 @@ pub(super) struct Figures {
     pub(super) functions: FunctionCounts,
 }
 
-impl Figures {
+impl Counters {
     pub(super) fn of(samples: &Samples<'_>) -> Self {
         Self {
             services: services(samples),
@@ -189,8 +189,8 @@ fn count(sums: &BTreeMap<&str, f64>, name: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn figures(lines: &[&str]) -> Figures {
-        Figures::of(&Samples::parse(&lines.join("\n")))
+    fn counters(lines: &[&str]) -> Counters {
+        Counters::of(&Samples::parse(&lines.join("\n")))
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_queue_has_what_waits_and_what_was_lost() {
-        let queues = figures(&[
+        let queues = counters(&[
             r#"airlock_output_queued_messages{output="amqp",name="bus"} 3"#,
             r#"airlock_output_messages_total{output="amqp",name="bus",result="delivered"} 9"#,
             r#"airlock_output_messages_total{output="amqp",name="bus",result="dead"} 1"#,
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_service_has_its_refusals_and_failures() {
-        let services = figures(&[
+        let services = counters(&[
             r#"airlock_requests_running{service="handler"} 2"#,
             r#"airlock_requests_refused_total{service="handler",reason="full"} 1"#,
             r#"airlock_requests_refused_total{service="handler",reason="body"} 1"#,
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn history_says_whether_it_keeps_records_and_what_it_lost() {
-        let history = figures(&[
+        let history = counters(&[
             "airlock_history_kept 0",
             r#"airlock_history_lost_records_total{reason="full"} 3"#,
             r#"airlock_history_lost_records_total{reason="too_large"} 1"#,
@@ -270,12 +270,12 @@ mod tests {
         .history;
         let lost: Vec<_> = history.lost.iter().map(|lost| (lost.what.as_str(), lost.count)).collect();
         assert_eq!((history.is_kept, &lost[..]), (Some(false), &[("full", 3), ("too large", 1)][..]));
-        assert_eq!(figures(&[]).history.is_kept, None);
+        assert_eq!(counters(&[]).history.is_kept, None);
     }
 
     #[test]
     fn functions_have_means_once_they_have_run() {
-        let functions = figures(&[
+        let functions = counters(&[
             r#"airlock_uplink_outcomes_total{outcome="not_converted",version="live"} 1"#,
             r#"airlock_uplink_outcomes_total{outcome="not_converted",version="none"} 2"#,
             "airlock_sandbox_fuel_sum 3000",
@@ -286,6 +286,6 @@ mod tests {
         .functions;
         assert_eq!((functions.mean_fuel, functions.mean_time_us), (Some(1500), Some(250)));
         assert_eq!((functions.outcomes[0].what.as_str(), functions.outcomes[0].count), ("not converted", 3));
-        assert_eq!(figures(&[]).functions.mean_fuel, None);
+        assert_eq!(counters(&[]).functions.mean_fuel, None);
     }
 }
