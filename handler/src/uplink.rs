@@ -162,19 +162,8 @@ impl Uplinks {
 
     /// Waits until it is stored wherever it has to be, and counts it.
     async fn settle(&self, sent: SentUplink) -> Result<Handled, Error> {
-        let SentUplink {
-            application,
-            device,
-            made,
-            version_label,
-            failure,
-            is_valid,
-            cost,
-            mut outcome,
-            receipts,
-            recorded,
-        } = sent;
-        self.heard.note(&application, &device);
+        self.heard.note(&sent.application, &sent.device);
+        let SentUplink { made, failure, cost, mut outcome, receipts, recorded, .. } = sent;
         // Both at the same time: a record is written once it is waited for.
         let recorded = async {
             if let Some(recorded) = recorded {
@@ -184,17 +173,17 @@ impl Uplinks {
         };
         let (published, ()) = join!(published(receipts), recorded);
         published?;
-        metrics::uplink_decoded(made.as_str(), version_label);
+        metrics::uplink_decoded(made.as_str(), sent.version_label);
         if made != history::Outcome::NotConverted {
-            self.runs.count(&application.app_id, failure, cost);
+            self.runs.count(&sent.application.app_id, failure, cost);
         }
-        self.trials.count(&application, &device.dev_id, failure.is_some(), cost.fuel);
-        if !is_valid {
+        self.trials.count(&sent.application, &sent.device.dev_id, failure.is_some(), cost.fuel);
+        if !sent.is_valid {
             return Err(validator_returned_false());
         }
         metrics::uplink_published(cost);
         if let Some(outcome) = &mut outcome {
-            outcome.add_excerpt(&self.applications, &device).await;
+            outcome.add_excerpt(&self.applications, &sent.device).await;
         }
         Ok(Handled { cost, made, outcome })
     }
