@@ -8,7 +8,10 @@ mod replay;
 pub(crate) mod totals;
 mod work;
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use anyhow::ensure;
 use api::{history::Record as StoredRecord, rest::handler::RefusedMessages};
@@ -20,6 +23,7 @@ use self::{
     directory::Directory,
 };
 use crate::{
+    exit::CommandError,
     network::Network,
     output::{Cell, Record, Table},
     terminal::{sanitize, say, warn},
@@ -32,7 +36,9 @@ pub(crate) async fn run(command: History, app_id: Option<AppId>, network: &Netwo
     match command {
         History::List { filter, limit, dir: Some(dir) } => {
             let directory = Directory::open(&dir, app_id)?;
-            show_list(network, &directory.app_id, directory.records(filter, limit, network).await?)
+            let (records, unread) = directory.records(filter, limit, network).await?;
+            show_list(network, &directory.app_id, records)?;
+            check_all_read(unread)
         }
         History::Info { id, dir: Some(dir) } => show_record(network, Directory::open(&dir, app_id)?.record(&id).await?),
         History::Export { file, format, filter, dir: Some(dir) } => {
@@ -72,7 +78,8 @@ async fn list(network: &Network, app_id: &AppId, filter: Filter, limit: usize) -
     {
         records.extend(page);
     }
-    show_list(network, app_id, records)
+    show_list(network, app_id, records)?;
+    check_all_read(pages.unreadable.len())
 }
 
 fn show_list(network: &Network, app_id: &AppId, records: Vec<StoredRecord>) -> anyhow::Result<()> {
@@ -157,6 +164,20 @@ fn warn_unreadable<'a>(files: impl IntoIterator<Item = &'a String>) -> anyhow::R
         .try_for_each(|file| warn(format_args!("the handler cannot read {}: its records are missing", sanitize(file))))
 }
 
+/// Says how many files of history were left out; none if all were read.
+fn left_out(files: usize) -> Option<String> {
+    match files {
+        0 => None,
+        1 => Some("1 file of history cannot be read: its records are missing".to_owned()),
+        _ => Some(format!("{files} files of history cannot be read: their records are missing")),
+    }
+}
+
+/// An error if so many files of history were left out.
+fn check_all_read(files: usize) -> anyhow::Result<()> {
+    left_out(files).map_or(Ok(()), |text| Err(CommandError::unavailable(text).into()))
+}
+
 /// Names who did not take messages.
 fn say_refused(receivers: &BTreeMap<String, RefusedMessages>) -> anyhow::Result<()> {
     receivers.iter().try_for_each(|(receiver, RefusedMessages { count, reason, id })| {
@@ -182,12 +203,14 @@ struct Pages {
     handler: client::handler::HandlerClient,
     query: api::history::Query,
     is_last: bool,
+    /// Files that the handler could not read, each named once.
+    unreadable: BTreeSet<String>,
 }
 
 impl Pages {
     async fn new(network: &Network, app_id: &AppId, filter: Filter) -> anyhow::Result<Self> {
         let query = filter.query(app_id, network.clock.now());
-        Ok(Self { handler: network.handler_for(app_id).await?, query, is_last: false })
+        Ok(Self { handler: network.handler_for(app_id).await?, query, is_last: false, unreadable: BTreeSet::new() })
     }
 
     /// The next page, of at most `limit` records; none after the last one.
@@ -197,7 +220,8 @@ impl Pages {
         }
         self.query.limit = limit.min(PAGE) as u32;
         let page = self.handler.list_records(self.query.clone()).await?;
-        warn_unreadable(&page.unreadable)?;
+        let new: Vec<_> = page.unreadable.into_iter().filter(|name| self.unreadable.insert(name.clone())).collect();
+        warn_unreadable(&new)?;
         self.is_last = page.next.is_empty();
         self.query.before = page.next;
         Ok(Some(page.records))

@@ -1,6 +1,9 @@
 //! `airlock history … --dir`: a directory of history, without the server that records there.
 
-use std::path::Path;
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use anyhow::bail;
 use api::history::Record as StoredRecord;
@@ -13,6 +16,7 @@ use types::AppId;
 
 use super::{
     args::{Filter, Format},
+    check_all_read,
     export::write,
 };
 use crate::{
@@ -39,26 +43,27 @@ impl Directory {
         Ok(Self { history, app_id })
     }
 
-    /// The newest records that are wanted.
+    /// The newest records that are wanted, and the number of files that could not be read.
     pub(super) async fn records(
         &self,
         filter: Filter,
         limit: usize,
         network: &Network,
-    ) -> anyhow::Result<Vec<StoredRecord>> {
+    ) -> anyhow::Result<(Vec<StoredRecord>, usize)> {
         let mut query = self.query(filter, network)?;
-        let mut records = Vec::new();
+        let (mut records, mut unread) = (Vec::new(), BTreeSet::<PathBuf>::new());
         while records.len() < limit {
             query.limit = (limit - records.len()).min(LIMIT_MAX);
             let page = self.history.query(query.clone()).await?;
-            warn_skipped(&page.skipped)?;
+            let new: Vec<_> = page.skipped.into_iter().filter(|file| unread.insert(file.path.clone())).collect();
+            warn_skipped(&new)?;
             records.extend(page.records.into_iter().map(|record| whole_record_message((record, LimitsByName::new()))));
             query.before = page.next;
             if query.before.is_none() {
                 break;
             }
         }
-        Ok(records)
+        Ok((records, self.unread(unread.len())))
     }
 
     /// All that is known of a record.
@@ -72,8 +77,8 @@ impl Directory {
             }
             Err(skipped) => {
                 warn_skipped(&skipped)?;
-                if self.is_unread(&skipped) {
-                    bail!("Record {id} may be in a file that cannot be read");
+                if self.unread(skipped.len()) > 0 {
+                    bail!(CommandError::unavailable(format!("Record {id} may be in a file that cannot be read")));
                 }
                 bail!(CommandError::not_found(format!("Record {id} not found")))
             }
@@ -98,12 +103,12 @@ impl Directory {
         });
         write(network, file, parts).await?;
         warn_skipped(&skipped)?;
-        if self.is_unread(&skipped) { bail!("records are missing") } else { Ok(()) }
+        check_all_read(self.unread(skipped.len()))
     }
 
-    /// Returns true if records may be missing: files were skipped now, or when the directory was opened.
-    fn is_unread(&self, skipped: &[Skipped]) -> bool {
-        !skipped.is_empty() || !self.history.skipped().is_empty()
+    /// The number of files that could not be read: so many now, and those when the directory was opened.
+    fn unread(&self, skipped: usize) -> usize {
+        self.history.skipped().len() + skipped
     }
 
     fn query(&self, filter: Filter, network: &Network) -> anyhow::Result<Query> {

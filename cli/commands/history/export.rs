@@ -14,7 +14,7 @@ use types::AppId;
 use workbench::PendingFile;
 
 use super::args::{Filter, Format};
-use crate::{network::Network, terminal::sanitize};
+use crate::{exit::CommandError, network::Network, terminal::sanitize};
 
 /// Writes all records that are wanted.
 pub(super) async fn run(
@@ -35,7 +35,10 @@ pub(super) async fn run(
     write(network, file, parts).await?;
     match export.unreadable_files() {
         None => Ok(()),
-        Some(names) => bail!("the handler cannot read {}: records are missing", sanitize(names)),
+        Some(names) => {
+            let names = sanitize(names);
+            bail!(CommandError::unavailable(format!("the handler cannot read {names}: records are missing")))
+        }
     }
 }
 

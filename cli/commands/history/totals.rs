@@ -9,7 +9,7 @@ use api::rest::handler::{DecodeReport, LowerLimit, Verdicts};
 use serde_json::value::RawValue;
 use types::AppId;
 
-use super::{check_taken, say_refused, warn_unreadable, work::Sum};
+use super::{check_all_read, check_taken, left_out, say_refused, warn_unreadable, work::Sum};
 use crate::{
     output::{Cell, Output, Table},
     terminal::{sanitize, say, warn},
@@ -34,15 +34,16 @@ impl Sum<DecodeReport> for Totals {
 }
 
 impl Totals {
-    /// An error if any uplink newly fails, or somebody did not take a correction.
+    /// An error if any uplink newly fails, somebody did not take a correction, or files could not be read.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let count = self.0.verdicts.newly_failing;
         let text = if count == 1 { "uplink fails that was" } else { "uplinks fail that were" };
         ensure!(count == 0, "{count} {text} decoded before");
-        check_taken(self.0.refused)
+        check_taken(self.0.refused)?;
+        check_all_read(self.0.unreadable_files.len())
     }
 
-    /// An error if the same functions gave something else.
+    /// An error if the same functions gave something else, or files could not be read.
     pub(crate) fn check_repeated(&self) -> anyhow::Result<()> {
         let Verdicts { changed, newly_failing, newly_decoded, .. } = self.0.verdicts;
         let count = changed + newly_failing + newly_decoded;
@@ -54,7 +55,7 @@ impl Totals {
             "nothing was verified: no functions ran on these uplinks, their functions or limits are gone, or a limit \
              is lower now"
         );
-        Ok(())
+        check_all_read(self.0.unreadable_files.len())
     }
 
     /// Prints them for people, or as an object for programs.
@@ -145,7 +146,8 @@ impl Totals {
 
     /// The same as a page of HTML.
     pub(crate) fn html(&self, app_id: &AppId) -> String {
-        let summary: Vec<_> = iter::once(self.summary()).chain(self.lower_limits()).collect();
+        let left_out = left_out(self.0.unreadable_files.len());
+        let summary: Vec<_> = iter::once(self.summary()).chain(left_out).chain(self.lower_limits()).collect();
         html::html(&self.0, app_id, &summary.join("\n"))
     }
 }
@@ -157,7 +159,10 @@ fn side(value: Option<&RawValue>) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::process::ExitCode;
+
     use super::*;
+    use crate::exit;
 
     #[test]
     fn limits_that_are_lower_now_are_named_on_the_terminal_and_in_the_page() {
@@ -177,6 +182,18 @@ mod tests {
         let count = "1 uplink: 1 on which no functions ran or whose functions or limits are gone";
         assert_eq!(totals.summary(), count);
         assert!(totals.check_repeated().unwrap_err().to_string().contains("no functions ran on these uplinks"));
+    }
+
+    #[test]
+    fn files_that_are_left_out_are_no_success_and_counted_in_the_page() {
+        let unreadable_files = ["a".to_owned(), "b".to_owned()].into();
+        let totals = Totals(DecodeReport { unreadable_files, ..DecodeReport::default() });
+        let text = "2 files of history cannot be read: their records are missing";
+        for checked in [totals.check(), totals.check_repeated()] {
+            let error = checked.unwrap_err();
+            assert_eq!((error.to_string().as_str(), exit::code(&error)), (text, ExitCode::from(5)));
+        }
+        assert!(totals.html(&"my-app".parse().unwrap()).contains(text));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Files of history that the handler cannot read are named by every command whose result lacks their records.
+//! Files of history that cannot be read are named by every command whose result lacks their records, and it ends with the
+//! exit code of what cannot be used.
 
 use std::{
     fs,
@@ -20,13 +21,15 @@ fn check_directory(line: &CommandLine, history: &Path, unknown: &str, unreadable
     let dir = history.to_str().unwrap();
     let output = line.network.type_command(&["history", "list", "--dir", dir], "");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains(unreadable), "{said}");
+    assert!(output.status.code() == Some(5) && said.contains(unreadable), "{said}");
+    assert!(said.contains("1 file of history cannot be read: its records are missing"), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("dev-1"), "what can be read is there");
     for (arguments, expected) in [
         (&["history", "info", unknown, "--dir", dir][..], "may be in a file that cannot be read"),
         (&["history", "export", "-", "--dir", dir], "records are missing"),
     ] {
         let (code, error) = line.refused(arguments, "");
-        assert!(code == 1 && error.contains(unreadable) && error.contains(expected), "{code} {error}");
+        assert!(code == 5 && error.contains(unreadable) && error.contains(expected), "{code} {error}");
     }
 }
 
@@ -47,25 +50,33 @@ async fn files_that_cannot_be_read_are_named() {
     let foreign = put_foreign_file(&history);
 
     let named = "the handler cannot read 1000000000000-1990000009000-foreign.parquet";
-    for arguments in [
-        &["history", "list"][..],
-        &["history", "decode", "--version", "1"],
-        &["history", "verify"],
-        &["history", "replay", "--dry-run"],
+    for (arguments, found) in [
+        (&["history", "list"][..], "07"),
+        (&["history", "decode", "--version", "1"], "1 equal"),
+        (&["history", "verify"], "1 equal"),
+        (&["history", "replay", "--dry-run"], "that nobody wants"),
     ] {
         let output = line.network.type_command(arguments, "");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && said.contains(named), "{arguments:?}: {said}");
+        let [printed, said] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        assert!(output.status.code() == Some(5) && said.contains(named), "{arguments:?}: {said}");
+        assert!(said.contains("1 file of history cannot be read"), "{arguments:?}: {said}");
+        assert!(printed.contains(found), "{arguments:?}: {printed}");
     }
-    let id = line.typed(&["history", "list", "--kind", "up", "--quiet"]).trim().to_owned();
+    // Programs find it in the report as well.
+    let output = line.network.type_command(&["history", "verify", "--output", "json"], "");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["unreadable_files"], serde_json::json!(["1000000000000-1990000009000-foreign.parquet"]));
+    assert_eq!(output.status.code(), Some(5));
+    let output = line.network.type_command(&["history", "list", "--kind", "up", "--quiet"], "");
+    let id = String::from_utf8(output.stdout).unwrap().trim().to_owned();
     line.typed(&["history", "info", &id]);
     let unknown = format!("{}ffffffff", &id[..20]);
     let (_, error) = line.refused(&["history", "info", &unknown], "");
     let expected = "may be in history that cannot be read now: 1000000000000-1990000009000-foreign.parquet: try again";
     assert!(error.contains(expected), "{error}");
     let file = line.network.dir.path().join("messages.jsonl");
-    let (_, error) = line.refused(&["history", "export", file.to_str().unwrap()], "");
-    assert!(error.contains(named), "{error}");
+    let (code, error) = line.refused(&["history", "export", file.to_str().unwrap()], "");
+    assert!(code == 5 && error.contains(named), "{code} {error}");
     let exported = fs::read_to_string(&file).unwrap();
     assert!(exported.contains(r#"{"first":7}"#), "what can be read is there: {exported}");
 

@@ -3,7 +3,7 @@
 use api::rest::handler::{RefusedMessages, SendReport};
 
 use crate::{
-    commands::history::{check_taken, say_refused, warn_unreadable, work::Sum},
+    commands::history::{check_all_read, check_taken, say_refused, warn_unreadable, work::Sum},
     output::Output,
     terminal::say,
 };
@@ -43,9 +43,10 @@ impl Sum<SendReport> for Sent {
 }
 
 impl Sent {
-    /// An error if somebody refused any.
+    /// An error if somebody refused any, or files could not be read.
     pub(super) fn check(&self) -> anyhow::Result<()> {
-        check_taken(self.0.refused)
+        check_taken(self.0.refused)?;
+        check_all_read(self.0.unreadable_files.len())
     }
 
     /// Prints them for people, or as an object for programs.
