@@ -84,6 +84,17 @@ pub struct Page {
     pub next: Option<RecordId>,
     /// Files that could not be read.
     pub skipped: Vec<Skipped>,
+    /// Files without checksums among those that were read.
+    pub unchecked: Vec<Unchecked>,
+}
+
+/// A file in which changed bytes may stay unnoticed: it has no checksums, or has copied rows of one that had none.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unchecked {
+    /// The file.
+    pub path: PathBuf,
+    /// Number of its rows without checksums; a few fewer if some of them were removed.
+    pub rows: u64,
 }
 
 /// A file that could not be read.

@@ -24,11 +24,11 @@ use self::{
     sources::{Source, Sources},
 };
 use crate::{
-    Error, LIMIT_MAX, OwnerOf, Page, Query, Skipped,
+    Error, LIMIT_MAX, OwnerOf, Page, Query, Skipped, Unchecked,
     bucket::Bucket,
     query::{Best, BestRecords, Filter, Shared},
     reader::scan_permits::ScanPermits,
-    sealed::{file::SealedFile, search as search_file},
+    sealed::{file::SealedFile, name::FileName, search as search_file},
     tail::{disk::Disk, search as search_tail},
 };
 
@@ -124,22 +124,26 @@ impl Reader {
         // One more says whether there is another page.
         let best = Best::new(limit + 1, query.bytes_max, query.oldest_first);
         let best = Shared::new(best, query.oldest_first, is_stopped);
-        let skipped = Mutex::new(foreign);
+        let (skipped, unchecked) = (Mutex::new(foreign), Mutex::new(Vec::<Unchecked>::new()));
         let skip = |file| skipped.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+        let note = |file| unchecked.lock().unwrap_or_else(PoisonError::into_inner).push(file);
         in_threads(&sources, &|source| {
             best.check()?;
             let is_admitted = best.admits_any(source.first(), source.last());
-            if is_admitted { search(source, &objects, (&filter, &best), &skip) } else { Ok(()) }
+            if is_admitted { search(source, &objects, (&filter, &best), (&skip, &note)) } else { Ok(()) }
         })?;
         let mut skipped = skipped.into_inner().unwrap_or_else(PoisonError::into_inner);
         skipped.sort();
         skipped.dedup();
         self.report(&skipped);
+        let mut unchecked = unchecked.into_inner().unwrap_or_else(PoisonError::into_inner);
+        unchecked.sort();
+        unchecked.dedup();
         let BestRecords { mut records, is_cut } = best.into_records();
         let has_more = records.len() > limit || is_cut;
         records.truncate(limit);
         let next = records.last().map(|record| record.id).filter(|_| has_more);
-        Ok(Page { records, next, skipped })
+        Ok(Page { records, next, skipped, unchecked })
     }
 
     /// Names files that could not be read in the log, each once.
@@ -175,13 +179,19 @@ fn search(
     source: &Source,
     objects: &Objects<'_>,
     (filter, best): (&Filter, &Shared<'_>),
-    skip: &dyn Fn(Skipped),
+    (skip, note): (&dyn Fn(Skipped), &dyn Fn(Unchecked)),
 ) -> Result<(), Error> {
-    let read = |file: &SealedFile| search_file::search(file, filter, best);
+    let read = |name: &FileName, file: &SealedFile| {
+        let rows = file.unchecked_rows();
+        if rows > 0 {
+            note(Unchecked { path: name.path.clone(), rows });
+        }
+        search_file::search(file, filter, best)
+    };
     let result = match source {
         Source::Segment(segment, ..) => search_tail::search(segment, (filter, best), skip),
-        Source::File(file) => SealedFile::read(&file.path, read),
-        Source::Object(_, object) => objects.read(object, filter, read),
+        Source::File(name) => SealedFile::read(&name.path, |file| read(name, file)),
+        Source::Object(name, object) => objects.read(object, filter, |file| read(name, file)),
     };
     result.or_else(|error| Skipped::of(error).map(skip))
 }

@@ -68,7 +68,7 @@ impl Totals {
         if self.0.is_cut {
             warn("there are too many uplinks for one run: only the newest were looked at, so devices may be missing")?;
         }
-        self.lower_limits().try_for_each(|line| say(sanitize(&line)))?;
+        self.unchecked().into_iter().chain(self.lower_limits()).try_for_each(|line| say(sanitize(&line)))?;
         if !self.0.fields.is_empty() {
             say("")?;
             output.table(self.fields(), "")?;
@@ -117,6 +117,18 @@ impl Totals {
         format!("{examined} {}: {counts}{fuel}", if examined == 1 { "uplink" } else { "uplinks" })
     }
 
+    /// Says how many files have no checksums, so that nothing tells whether they are as they were written.
+    fn unchecked(&self) -> Option<String> {
+        let files = &self.0.unchecked_files;
+        let (count, rows) = (files.len(), files.values().sum::<u64>());
+        let noun = if count == 1 { "file" } else { "files" };
+        (count > 0).then(|| {
+            format!(
+                "{count} {noun} of history with {rows} rows without checksums: nothing shows whether they have changed"
+            )
+        })
+    }
+
     /// A line for each limit that is lower now than when uplinks came.
     fn lower_limits(&self) -> impl Iterator<Item = String> {
         self.0.lower_limits.iter().map(|(name, LowerLimit { count, then, now })| {
@@ -147,7 +159,8 @@ impl Totals {
     /// The same as a page of HTML.
     pub(crate) fn html(&self, app_id: &AppId) -> String {
         let left_out = left_out(self.0.unreadable_files.len());
-        let summary: Vec<_> = iter::once(self.summary()).chain(left_out).chain(self.lower_limits()).collect();
+        let files = left_out.into_iter().chain(self.unchecked());
+        let summary: Vec<_> = iter::once(self.summary()).chain(files).chain(self.lower_limits()).collect();
         html::html(&self.0, app_id, &summary.join("\n"))
     }
 }
@@ -194,6 +207,20 @@ mod tests {
             assert_eq!((error.to_string().as_str(), exit::code(&error)), (text, ExitCode::from(5)));
         }
         assert!(totals.html(&"my-app".parse().unwrap()).contains(text));
+    }
+
+    #[test]
+    fn files_without_checksums_are_counted_once_with_their_rows() {
+        let mut totals = Totals::default();
+        for name in ["a", "b", "a"] {
+            let unchecked_files = [(name.to_owned(), 3)].into();
+            totals.add(DecodeReport { unchecked_files, ..DecodeReport::default() });
+        }
+        let line = "2 files of history with 6 rows without checksums: nothing shows whether they have changed";
+        assert_eq!(totals.unchecked().as_deref(), Some(line));
+        assert!(totals.html(&"my-app".parse().unwrap()).contains(line));
+        totals.check_repeated().unwrap();
+        assert_eq!(Totals::default().unchecked(), None);
     }
 
     #[test]

@@ -3,16 +3,17 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     mem,
+    path::Path,
 };
 
 use futures::TryStreamExt;
-use history::{History, Query, Record, RecordId, Revisions, Skipped};
+use history::{History, Query, Record, RecordId, Revisions, Skipped, Unchecked};
 
 use super::seed;
 use crate::{Error, payload::Payload};
 
-/// Maximum number of unreadable files that are named.
-const UNREADABLE_FILES_MAX: usize = 200;
+/// Maximum number of unreadable files, and of those without checksums, that are named.
+const NAMED_FILES_MAX: usize = 200;
 /// Maximum number of them that one line names.
 const LINE_NAMES_MAX: usize = 8;
 
@@ -84,8 +85,8 @@ pub(crate) struct UnreadableFiles {
 impl UnreadableFiles {
     pub(crate) fn add(&mut self, skipped: &[Skipped]) {
         for skipped in skipped {
-            let name = file_name(skipped);
-            if self.names.len() < UNREADABLE_FILES_MAX && self.names.insert(name.clone()) {
+            let name = file_name(&skipped.path);
+            if self.names.len() < NAMED_FILES_MAX && self.names.insert(name.clone()) {
                 self.new.push(name);
             }
         }
@@ -97,16 +98,39 @@ impl UnreadableFiles {
     }
 }
 
+/// Names of files of history without checksums, each with the number of such rows: at most 200.
+#[derive(Debug, Default)]
+pub(crate) struct UncheckedFiles {
+    names: BTreeSet<String>,
+    new: BTreeMap<String, u64>,
+}
+
+impl UncheckedFiles {
+    pub(crate) fn add(&mut self, files: &[Unchecked]) {
+        for Unchecked { path, rows } in files {
+            let name = file_name(path);
+            if self.names.len() < NAMED_FILES_MAX && self.names.insert(name.clone()) {
+                self.new.insert(name, *rows);
+            }
+        }
+    }
+
+    /// Takes those that were not taken before.
+    pub(crate) fn take_new(&mut self) -> BTreeMap<String, u64> {
+        mem::take(&mut self.new)
+    }
+}
+
 /// Returns a line with the names of unreadable files: at most 8, and how many more there are. Other programs may have
 /// chosen them.
 pub(crate) fn file_names(files: &[Skipped]) -> String {
-    let named = files.iter().take(LINE_NAMES_MAX).map(file_name);
+    let named = files.iter().take(LINE_NAMES_MAX).map(|skipped| file_name(&skipped.path));
     let more = files.len().saturating_sub(LINE_NAMES_MAX);
     let more = (more > 0).then(|| format!("{more} more"));
     named.chain(more).collect::<Vec<_>>().join(", ").escape_default().to_string()
 }
 
-/// Returns the name of a file that could not be read. The operator's directories are of no use to clients.
-pub(crate) fn file_name(skipped: &Skipped) -> String {
-    skipped.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+/// Returns the name of a file of history. The operator's directories are of no use to clients.
+pub(crate) fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

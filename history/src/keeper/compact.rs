@@ -13,7 +13,7 @@ use crate::{
         name::{self, DayDir, FileName},
         replaced,
         rows::read_all,
-        write::{Row, finish, sort, write_file},
+        write::{Row, finish, sort, write_copy},
     },
 };
 
@@ -67,16 +67,17 @@ impl Keeper {
     fn merge(&self, day: &DayDir, files: &[FileName], origin: &str) -> Result<(), Error> {
         let mut records: Vec<Record> = Vec::new();
         let mut merged: Vec<PathBuf> = Vec::new();
-        let mut record_bytes = 0;
+        let (mut record_bytes, mut unchecked) = (0, 0);
         for file in files {
             match read_all(&file.path) {
-                Ok(read) => {
+                Ok((read, read_unchecked)) => {
                     record_bytes += read.iter().map(|record| record.memory_bytes() as u64).sum::<u64>();
                     // Dictionaries may be the texts of many records: the rest has its turn once there are more files.
                     if record_bytes > MERGED_RECORD_BYTES_MAX && !merged.is_empty() {
                         break;
                     }
                     records.extend(read);
+                    unchecked += read_unchecked;
                     merged.push(file.path.clone());
                 }
                 Err(error) => _ = Skipped::of(error)?,
@@ -87,13 +88,19 @@ impl Keeper {
         let rows = sort(&records.iter().collect::<Vec<_>>());
         let Some((first, last)) = ids(&rows).filter(|_| merged.len() > 1) else { return Ok(()) };
         let path = FileName::new(&day.path, first, last, origin).path;
-        self.replace(&merged, &path, &rows)
+        self.replace(&merged, &path, (rows.as_slice(), unchecked))
     }
 
-    /// Writes a file in place of others in its directory, as one step for readers and for kills.
-    pub(super) fn replace(&self, replaced: &[PathBuf], path: &Path, rows: &[impl Row]) -> Result<(), Error> {
-        let unfinished = Self::unfinished(path);
-        if let Err(error) = write_file(&unfinished, rows).and_then(|()| sync(&unfinished)) {
+    /// Writes a file in place of others in its directory, as one step for readers and for kills. So many rows of the
+    /// others, or fewer, have no checksums.
+    pub(super) fn replace(
+        &self,
+        replaced: &[PathBuf],
+        path: &Path,
+        (rows, unchecked): (&[impl Row], u64),
+    ) -> Result<(), Error> {
+        let (unfinished, unchecked) = (Self::unfinished(path), unchecked.min(rows.len() as u64));
+        if let Err(error) = write_copy(&unfinished, rows, unchecked).and_then(|()| sync(&unfinished)) {
             // On a full disk it would keep the room that others need.
             _ = remove(&unfinished);
             return Err(error);

@@ -113,7 +113,7 @@ impl Keeper {
 
     /// Files that are damaged stay, and are named: what they have of the device cannot be read either.
     fn remove_from(&self, day: &DayDir, file: &FileName, removal: &Removal, work: &mut Work) -> Result<(), Error> {
-        let records = match read_if_may_have(file, removal) {
+        let (records, unchecked) = match read_if_may_have(file, removal) {
             Err(error @ Error::Damaged { .. }) => {
                 tracing::warn!(error = %ErrorChain(&error), "a file of history may still have what was removed");
                 return Ok(());
@@ -130,13 +130,13 @@ impl Keeper {
         let Some((first, last)) = ids(&rows) else { return remove(&file.path) };
         // Under another name, because no file changes: copies of it may be elsewhere.
         let path = FileName::new(&day.path, first, last, &self.origin(work)).path;
-        self.replace(std::slice::from_ref(&file.path), &path, &sort(&rows))
+        self.replace(std::slice::from_ref(&file.path), &path, (sort(&rows).as_slice(), unchecked))
     }
 }
 
-/// The records of a file, or none if no removed ones can be among them.
-fn read_if_may_have(file: &FileName, removal: &Removal) -> Result<Vec<Record>, Error> {
-    if may_have(file, removal)? { read_all(&file.path) } else { Ok(Vec::new()) }
+/// The records of a file, or none if no removed ones can be among them, and how many have no checksums.
+fn read_if_may_have(file: &FileName, removal: &Removal) -> Result<(Vec<Record>, u64), Error> {
+    if may_have(file, removal)? { read_all(&file.path) } else { Ok((Vec::new(), 0)) }
 }
 
 /// Returns true if a file can have removed records, as far as that is quickly seen.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 
 use self::{csv::CsvWriter, parquet::ParquetFile};
-use crate::{Error, Page, Record, Skipped};
+use crate::{Error, Page, Record, Skipped, Unchecked};
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,12 +90,12 @@ impl Writer {
         }
     }
 
-    /// The last part of the file.
-    fn end(self) -> io::Result<Vec<u8>> {
+    /// The last part of the file. At most so many records come from files without checksums.
+    fn end(self, unchecked: u64) -> io::Result<Vec<u8>> {
         match self {
             Self::JsonLines => Ok(Vec::new()),
             Self::Csv(mut csv) => csv.write(&[]),
-            Self::Parquet(file) => file.end(),
+            Self::Parquet(file) => file.end(unchecked),
         }
     }
 }
@@ -114,22 +114,27 @@ pub(crate) fn export(
     pages: impl Stream<Item = Result<Page, Error>> + Send,
     format: Format,
 ) -> impl Stream<Item = Result<ExportPart, Error>> + Send {
-    let begin = State::Records(Box::pin(pages), Writer::new(format), BTreeSet::new());
+    let begin = State::Records(Box::pin(pages), Writer::new(format), Notes::default());
     let parts = stream::try_unfold(begin, async |state| {
-        let (mut pages, writer, mut unreadable) = match state {
-            State::Records(pages, writer, unreadable) => (pages, writer.map_err(Error::Export)?, unreadable),
+        let (mut pages, writer, mut notes) = match state {
+            State::Records(pages, writer, notes) => (pages, writer.map_err(Error::Export)?, notes),
             State::Unreadable(skipped) if !skipped.is_empty() => {
                 return Ok(Some((ExportPart::Unreadable(skipped), State::Unreadable(Vec::new()))));
             }
             State::Unreadable(_) => return Ok(None),
         };
         let (part, next) = match pages.next().await.transpose()? {
-            Some(Page { records, skipped, .. }) => {
-                unreadable.extend(skipped);
+            Some(Page { records, skipped, unchecked, .. }) => {
+                notes.unreadable.extend(skipped);
+                notes.unchecked.extend(unchecked);
+                notes.records += records.len() as u64;
                 let (part, writer) = encode(writer, records).await?;
-                (part, State::Records(pages, Ok(writer), unreadable))
+                (part, State::Records(pages, Ok(writer), notes))
             }
-            None => (writer.end().map_err(Error::Export)?, State::Unreadable(unreadable.into_iter().collect())),
+            None => {
+                let end = writer.end(notes.unchecked_records()).map_err(Error::Export)?;
+                (end, State::Unreadable(notes.unreadable.into_iter().collect()))
+            }
         };
         Ok(Some((ExportPart::Bytes(part.into()), next)))
     });
@@ -139,9 +144,26 @@ pub(crate) fn export(
 
 /// The rest of an export.
 enum State<P> {
-    /// Records, and the files that could not be read so far.
-    Records(P, io::Result<Writer>, BTreeSet<Skipped>),
+    Records(P, io::Result<Writer>, Notes),
     Unreadable(Vec<Skipped>),
+}
+
+/// What is noted of an export so far.
+#[derive(Default)]
+struct Notes {
+    /// Files that could not be read.
+    unreadable: BTreeSet<Skipped>,
+    /// Files without checksums.
+    unchecked: BTreeSet<Unchecked>,
+    /// Number of records.
+    records: u64,
+}
+
+impl Notes {
+    /// The number of records that may come from files without checksums.
+    fn unchecked_records(&self) -> u64 {
+        self.unchecked.iter().map(|file| file.rows).sum::<u64>().min(self.records)
+    }
 }
 
 /// Encoding takes long: other tasks of this thread should not wait for it.

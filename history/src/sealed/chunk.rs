@@ -31,6 +31,8 @@ pub struct Chunks {
     bytes: u64,
     /// None before they are found, in files without, and where all was checked.
     checksums: Option<Checksums>,
+    /// True once they are found.
+    is_checked: bool,
 }
 
 /// Reads a file from a position on.
@@ -51,12 +53,12 @@ impl Chunks {
     /// The parts of a file, whose length is what it is now.
     pub fn new(file: File) -> io::Result<Self> {
         let bytes = file.metadata()?.len();
-        Ok(Self { source: Source::File(Arc::new(file)), bytes, checksums: None })
+        Ok(Self { source: Source::File(Arc::new(file)), bytes, checksums: None, is_checked: false })
     }
 
     /// The parts of a file that is elsewhere.
     pub(crate) fn elsewhere(parts: Arc<Parts>) -> Self {
-        Self { bytes: parts.bytes(), source: Source::Parts(parts), checksums: None }
+        Self { bytes: parts.bytes(), source: Source::Parts(parts), checksums: None, is_checked: false }
     }
 
     /// Checks the description at the end of a file now, and what is read from now on, if there are checksums. What is not
@@ -76,11 +78,17 @@ impl Chunks {
     pub(super) fn check(&mut self, checksums: Checksums) -> io::Result<()> {
         self.bytes = checksums.covered();
         self.checksums = Some(checksums);
+        self.is_checked = true;
         if self.bytes <= SMALL_BYTES && matches!(self.source, Source::File(_)) {
             self.source = Source::Memory(self.piece(0..self.bytes)?);
             self.checksums = None;
         }
         Ok(())
+    }
+
+    /// Returns true if what is read is compared with checksums.
+    pub(super) fn is_checked(&self) -> bool {
+        self.is_checked
     }
 
     /// Fetches these ranges, which are about to be read, if the file is elsewhere.

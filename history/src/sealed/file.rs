@@ -132,6 +132,19 @@ impl SealedFile {
         self.metadata.row_groups().iter().map(of_group).fold(0, u64::saturating_add)
     }
 
+    /// Returns the number of rows that no checksum vouches for: all of a file without, and those copied from one.
+    pub(crate) fn unchecked_rows(&self) -> u64 {
+        let file = self.metadata.file_metadata();
+        let rows = file.num_rows().try_into().unwrap_or(0);
+        if !self.chunks.is_checked() {
+            return rows;
+        }
+        let mut notes = file.key_value_metadata().into_iter().flatten();
+        let noted = notes.find(|note| note.key == schema::UNCHECKED_ROWS);
+        let noted = noted.map(|note| note.value.as_deref()?.parse::<u64>().ok());
+        noted.map_or(0, |count| count.unwrap_or(rows).min(rows))
+    }
+
     /// Gives up what was fetched of a file that is elsewhere, but not its end.
     pub(crate) fn release(&self) {
         self.chunks.release();

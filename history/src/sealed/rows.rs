@@ -262,9 +262,12 @@ impl<'a> Cursor<'a> {
 /// dictionary. Ours have those of a segment, or of a few.
 const RECORDS_BYTES_MAX: usize = 1 << 30;
 
-/// Reads all records of a file.
-pub(crate) fn read_all(path: &Path) -> Result<Vec<Record>, Error> {
-    SealedFile::read(path, |file| Ok(read_groups(file, RECORDS_BYTES_MAX)))
+/// Reads all records of a file. Of so many, nothing has checked whether they are as they were written.
+pub(crate) fn read_all(path: &Path) -> Result<(Vec<Record>, u64), Error> {
+    SealedFile::read(path, |file| {
+        let records = read_groups(file, RECORDS_BYTES_MAX);
+        Ok(records.map(|records| (records, file.unchecked_rows())))
+    })
 }
 
 fn read_groups(file: &SealedFile, bytes_max: usize) -> ParquetResult<Vec<Record>> {

@@ -20,6 +20,9 @@ pub(crate) const GROUP_ROWS: usize = 1 << 17;
 /// Number of gateways of that many rows from which metadata stays whole: a reader has their columns in memory.
 pub(crate) const GATEWAYS_MAX: usize = 1 << 20;
 
+/// Key of the number of rows that were copied from files without checksums: those of the copy say nothing about them.
+pub(crate) const UNCHECKED_ROWS: &str = "airlock.unchecked_rows";
+
 /// Columns that all files have.
 const COLUMNS: &str = "
     REQUIRED INT64 recorded (TIMESTAMP(MILLIS, true));

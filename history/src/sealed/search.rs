@@ -295,7 +295,7 @@ mod tests {
             let records: Vec<_> = records.collect();
             write_groups(&mut writer, &records.iter().collect::<Vec<_>>()).unwrap();
         }
-        end_file(writer).unwrap()
+        end_file(writer, 0).unwrap()
     }
 
     /// The records that a query finds in a file that is elsewhere, and the number of bytes that it fetches.

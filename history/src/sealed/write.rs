@@ -8,7 +8,10 @@ use std::{
     sync::Arc,
 };
 
-use parquet::{errors::Result as ParquetResult, file::writer::SerializedFileWriter};
+use parquet::{
+    errors::Result as ParquetResult,
+    file::{metadata::KeyValue, writer::SerializedFileWriter},
+};
 
 use crate::{
     Error, Record, RecordId,
@@ -17,7 +20,7 @@ use crate::{
         checksums::ChecksumWriter,
         column::{Chunk, Columns},
         gateways::columns::GatewayColumns,
-        schema::{GROUP_ROWS, properties, schema},
+        schema::{GROUP_ROWS, UNCHECKED_ROWS, properties, schema},
     },
 };
 
@@ -55,10 +58,15 @@ impl Row for &Record {
 
 /// Writes a file of rows, which may not be on disk yet. The rows are in the order of [`sort`].
 pub(crate) fn write_file(path: &Path, rows: &[impl Row]) -> Result<(), Error> {
+    write_copy(path, rows, 0)
+}
+
+/// The same of rows of other files, of which so many had no checksums.
+pub(crate) fn write_copy(path: &Path, rows: &[impl Row], unchecked: u64) -> Result<(), Error> {
     let file = File::create(path).map_err(Error::file("create", path))?;
     let buffered = BufWriter::with_capacity(1 << 18, file);
     let failed = |source: parquet::errors::ParquetError| Error::file("write", path)(into_io(source));
-    let buffered = write_rows(buffered, rows).map_err(failed)?;
+    let buffered = write_rows(buffered, rows, unchecked).map_err(failed)?;
     buffered.into_inner().map(drop).map_err(|error| Error::file("write", path)(error.into_error()))
 }
 
@@ -78,11 +86,11 @@ pub(crate) fn sort<R: Row>(rows: &[R]) -> Vec<R> {
 }
 
 /// Writes rows in the format of a file.
-fn write_rows<W: Write + Send>(out: W, rows: &[impl Row]) -> ParquetResult<W> {
+fn write_rows<W: Write + Send>(out: W, rows: &[impl Row], unchecked: u64) -> ParquetResult<W> {
     let devices = rows.chunk_by(|left, right| left.dev_id() == right.dev_id()).count();
     let mut writer = new_writer(out, devices as u64, rows.len())?;
     write_groups(&mut writer, rows)?;
-    end_file(writer)
+    end_file(writer, unchecked)
 }
 
 /// Begins a file of so many rows: `devices` is how many the filter for them has room for.
@@ -90,8 +98,11 @@ pub(crate) fn new_writer<W: Write + Send>(out: W, devices: u64, rows: usize) -> 
     SerializedFileWriter::new(ChecksumWriter::new(out), schema()?, Arc::new(properties(devices, rows)))
 }
 
-/// Ends a file with what other programs need, and its checksums.
-pub(crate) fn end_file<W: Write + Send>(writer: FileWriter<W>) -> ParquetResult<W> {
+/// Ends a file with what other programs need, and its checksums. So many rows come from files without.
+pub(crate) fn end_file<W: Write + Send>(mut writer: FileWriter<W>, unchecked: u64) -> ParquetResult<W> {
+    if unchecked > 0 {
+        writer.append_key_value_metadata(KeyValue::new(UNCHECKED_ROWS.to_owned(), unchecked.to_string()));
+    }
     Ok(writer.into_inner()?.finish()?)
 }
 
@@ -192,7 +203,7 @@ mod tests {
             let metadata = ParquetMetaDataReader::new().parse_and_finish(&File::open(&path).unwrap()).unwrap();
             let mut columns = metadata.row_group(0).columns().iter();
             assert!(columns.all(|column| column.offset_index_range().is_some() == has_index), "{rows} rows");
-            assert_eq!(read_all(&path).unwrap().len(), rows);
+            assert_eq!(read_all(&path).unwrap().0.len(), rows);
         }
     }
 
@@ -222,11 +233,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let [former, merged] = ["former", "merged"].map(|name| dir.path().join(name));
         write_former(&former, &records);
-        assert_eq!(read_all(&former).unwrap(), records);
+        assert_eq!(read_all(&former).unwrap(), (records.clone(), 4));
         assert_eq!(column_bytes(&former).unwrap().len(), 28);
-        let read = read_all(&former).unwrap();
+        let (read, _) = read_all(&former).unwrap();
         write_file(&merged, &read.iter().collect::<Vec<_>>()).unwrap();
-        assert_eq!(read_all(&merged).unwrap(), records);
+        assert_eq!(read_all(&merged).unwrap(), (records, 0));
         assert_eq!(column_bytes(&merged).unwrap().len(), 36);
     }
 }

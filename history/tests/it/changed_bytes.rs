@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures::{TryStreamExt, future::join_all};
 use history::{
     Chart, ChartQuery, Chunks, ExportPart, Format, History, Kind, NewRecord, Outcome, Page, Query, RecordId, Skipped,
+    Unchecked,
 };
 use parquet::file::{
     metadata::ParquetMetaDataReader,
@@ -227,7 +228,7 @@ async fn a_changed_byte_is_noticed_by_a_reader_of_a_single_file() {
 }
 
 #[tokio::test]
-async fn a_file_without_checksums_is_read_and_has_them_once_it_is_merged() {
+async fn rows_of_files_without_checksums_stay_marked_when_they_are_copied() {
     let harness = Harness::new();
     let history = harness.open();
     for _ in 0..2 {
@@ -237,13 +238,45 @@ async fn a_file_without_checksums_is_read_and_has_them_once_it_is_merged() {
     for path in files(&harness) {
         fs::write(&path, without_checksums(&fs::read(&path).unwrap())).unwrap();
     }
-    assert_eq!(all(&history, everything()).await, before);
+    let [first, second]: [PathBuf; 2] = files(&harness).try_into().unwrap();
+    let page = history.query(everything()).await.unwrap();
+    let rows_of = |path, rows| Unchecked { path, rows };
+    assert_eq!((page.records, page.unchecked), (before.clone(), vec![rows_of(first, 5), rows_of(second, 5)]));
+    seal(&harness, &history, 5).await;
+
     harness.clock.advance(Duration::from_secs(36 * 3600));
     history.maintain().await.unwrap();
     let merged = files(&harness);
-    assert_eq!((merged.len(), all(&history, everything()).await), (1, before));
+    let page = history.query(everything()).await.unwrap();
+    assert_eq!((merged.len(), &page.records[5..]), (1, &before[..]));
+    assert_eq!(page.unchecked, [rows_of(merged[0].clone(), 10)]);
     let bytes = fs::read(&merged[0]).unwrap();
-    assert!(without_checksums(&bytes).len() < bytes.len());
+    assert!(without_checksums(&bytes).len() < bytes.len(), "it has checksums of its own");
+
+    let parts: Vec<_> = history.export(everything(), Format::Parquet).try_collect().await.unwrap();
+    let parts =
+        parts.into_iter().filter_map(|part| if let ExportPart::Bytes(bytes) = part { Some(bytes) } else { None });
+    assert_eq!(unchecked_rows(parts.flatten().collect::<Vec<_>>()).as_deref(), Some("10"));
+
+    history.remove_device(&app(), &dev("a1")).await.unwrap();
+    let page = history.query(everything()).await.unwrap();
+    assert_eq!((page.records.len(), page.unchecked), (6, vec![rows_of(files(&harness).remove(0), 6)]));
+}
+
+#[tokio::test]
+async fn a_file_of_sealed_records_needs_no_mark() {
+    let harness = Harness::new();
+    let history = harness.open();
+    seal(&harness, &history, 5).await;
+    assert!(history.query(everything()).await.unwrap().unchecked.is_empty());
+    assert_eq!(unchecked_rows(fs::read(files(&harness).remove(0)).unwrap()), None);
+}
+
+/// The number of rows without checksums that a file notes.
+fn unchecked_rows(file: Vec<u8>) -> Option<String> {
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(file)).unwrap();
+    let notes = metadata.file_metadata().key_value_metadata()?.clone();
+    notes.into_iter().find(|note| note.key == "airlock.unchecked_rows")?.value
 }
 
 // Conformance: A byte of a sealed file that has changed is never read as another value

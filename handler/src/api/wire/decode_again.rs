@@ -147,6 +147,7 @@ pub(crate) fn report_message(report: body::DecodeReport) -> message::DecodeRepor
         }),
         days: by_name(report.days, verdicts_message),
         unreadable_files: report.unreadable_files.into_iter().collect(),
+        unchecked_files: report.unchecked_files,
         is_cut: report.is_cut,
         next: report.next,
         done: report.done,

@@ -185,20 +185,20 @@ fn json<T: DeserializeOwned>(text: &str) -> Option<T> {
 
 /// A page as JSON.
 pub(crate) fn list_body(page: Page) -> body::RecordList {
-    let Page { records, next, skipped } = page;
+    let Page { records, next, skipped, .. } = page;
     body::RecordList {
         records: records.into_iter().map(record_body).collect(),
         next: next.map(|id| id.to_string()).unwrap_or_default(),
-        unreadable: skipped.iter().map(file_name).collect(),
+        unreadable: skipped.iter().map(|skipped| file_name(&skipped.path)).collect(),
     }
 }
 
 /// The same as a message.
 pub(crate) fn list_message(page: Page) -> message::RecordList {
-    let Page { records, next, skipped } = page;
+    let Page { records, next, skipped, .. } = page;
     message::RecordList {
         records: records.into_iter().map(record_message).collect(),
         next: next.map(|id| id.to_string()).unwrap_or_default(),
-        unreadable: skipped.iter().map(file_name).collect(),
+        unreadable: skipped.iter().map(|skipped| file_name(&skipped.path)).collect(),
     }
 }

@@ -8,7 +8,7 @@ mod source;
 mod summary;
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     mem,
     sync::Arc,
 };
@@ -92,6 +92,7 @@ pub(crate) fn decode_again(
         decoded: Vec::new(),
         failed: None,
         unreadable_files: BTreeSet::new(),
+        unchecked_files: BTreeMap::new(),
         is_cut: false,
         _memory: parts.memory,
     };
@@ -100,9 +101,9 @@ pub(crate) fn decode_again(
         match decoder.next().await? {
             Some(report) => Ok(Some((report, Some(decoder)))),
             None => {
-                let unreadable_files = mem::take(&mut decoder.unreadable_files);
-                let is_cut = decoder.is_cut;
-                Ok(Some((DecodeReport { unreadable_files, is_cut, done: true, ..DecodeReport::default() }, None)))
+                let mut last = DecodeReport { is_cut: decoder.is_cut, done: true, ..DecodeReport::default() };
+                decoder.name_files(&mut last);
+                Ok(Some((last, None)))
             }
         }
     })
@@ -120,6 +121,8 @@ struct Decoder {
     failed: Option<Error>,
     /// Names of files that could not be read, until they are reported.
     unreadable_files: BTreeSet<String>,
+    /// Files without checksums, until they are reported.
+    unchecked_files: BTreeMap<String, u64>,
     /// True if there are more uplinks than are looked at.
     is_cut: bool,
     _memory: PartTurns,
@@ -134,9 +137,10 @@ impl Decoder {
         }
         while self.decoded.is_empty() && self.waiting.is_empty() {
             let Some(batch) = self.source.next().await? else { return Ok(None) };
-            let Batch { uplinks, unreadable_files, is_cut } = batch;
+            let Batch { uplinks, unreadable_files, unchecked_files, is_cut } = batch;
             self.is_cut |= is_cut;
             self.unreadable_files.extend(unreadable_files);
+            self.unchecked_files.extend(unchecked_files);
             self.waiting.extend(uplinks);
         }
         if self.decoded.is_empty() {
@@ -158,8 +162,14 @@ impl Decoder {
         let decodings: Vec<_> = self.decoded.drain(..done).collect();
         summary::add_all(&mut report, &decodings);
         report.next = decodings.last().map(|decoding| decoding.original.id.to_string()).unwrap_or_default();
-        report.unreadable_files = mem::take(&mut self.unreadable_files);
+        self.name_files(&mut report);
         Ok(report)
+    }
+
+    /// Names the files in a report that no report has named yet.
+    fn name_files(&mut self, report: &mut DecodeReport) {
+        report.unreadable_files = mem::take(&mut self.unreadable_files);
+        report.unchecked_files = mem::take(&mut self.unchecked_files);
     }
 
     async fn run(&mut self, count: usize) -> Result<Vec<Decoding>, Error> {

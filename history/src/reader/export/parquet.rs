@@ -24,8 +24,9 @@ impl ParquetFile {
         self.taken()
     }
 
-    pub(super) fn end(self) -> io::Result<Vec<u8>> {
-        end_file(self.0).map_err(into_io)
+    /// Ends the file, into which at most so many records came from files without checksums.
+    pub(super) fn end(self, unchecked: u64) -> io::Result<Vec<u8>> {
+        end_file(self.0, unchecked).map_err(into_io)
     }
 
     /// Takes the bytes written since the last call.

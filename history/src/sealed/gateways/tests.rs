@@ -35,7 +35,7 @@ fn check(records: &[Record]) -> f64 {
     let path = dir.path().join("some-file");
     let rows = sort(&records.iter().collect::<Vec<_>>());
     write_file(&path, &rows).unwrap();
-    let read = read_all(&path).unwrap();
+    let (read, _) = read_all(&path).unwrap();
     assert_eq!(read.len(), rows.len());
     for (read, written) in read.iter().zip(rows) {
         assert_eq!(read, written);

@@ -132,6 +132,10 @@ pub struct DecodeReport {
     /// Files of history that could not be read, so that their uplinks are missing: at most 200.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub unreadable_files: BTreeSet<String>,
+    /// Files that were read although they have no checksums, each with the number of such rows in it: at most 200. Changed
+    /// bytes of them are not noticed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unchecked_files: BTreeMap<String, u64>,
     /// With `per_device`, in the last report: whether there are further uplinks, at which nobody looked.
     #[serde(skip_serializing_if = "is_default")]
     pub is_cut: bool,
@@ -183,6 +187,7 @@ impl DecodeReport {
             self.add_day(date, &verdicts);
         }
         self.unreadable_files.extend(later.unreadable_files);
+        self.unchecked_files.extend(later.unchecked_files);
         self.is_cut |= later.is_cut;
         self.done |= later.done;
     }

@@ -1,6 +1,9 @@
 //! Reads stored uplinks with their newest corrections, while those before them run.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use futures::{Stream, StreamExt, TryStreamExt, stream, stream::BoxStream};
 use history::{History, Page, Query, Record, Revisions};
@@ -11,7 +14,7 @@ use types::DevId;
 use super::DecodeAgain;
 use crate::{
     Error,
-    uplink::stored::{Stored, UnreadableFiles, with_corrections},
+    uplink::stored::{Stored, UncheckedFiles, UnreadableFiles, with_corrections},
 };
 
 /// Maximum numbers of uplinks decoded, and looked at, if only some of each device are wanted.
@@ -29,6 +32,8 @@ pub(super) struct Batch {
     pub(super) uplinks: Vec<Stored>,
     /// Names of files that could not be read and were not named before.
     pub(super) unreadable_files: Vec<String>,
+    /// Files without checksums, each with the number of such rows, that were not named before.
+    pub(super) unchecked_files: BTreeMap<String, u64>,
     /// True if there are more uplinks than are looked at.
     pub(super) is_cut: bool,
 }
@@ -84,6 +89,7 @@ fn read(history: &Arc<History>, again: &DecodeAgain) -> impl Stream<Item = Resul
         query,
         newest: again.per_device.map(Newest::new),
         unreadable: UnreadableFiles::default(),
+        unchecked: UncheckedFiles::default(),
     };
     stream::try_unfold(reader, async |mut reader| Ok(reader.next().await?.map(|batch| (batch, reader))))
 }
@@ -95,6 +101,7 @@ struct Reader {
     /// None if all are wanted.
     newest: Option<Newest>,
     unreadable: UnreadableFiles,
+    unchecked: UncheckedFiles,
 }
 
 impl Reader {
@@ -102,11 +109,15 @@ impl Reader {
         if self.newest.as_ref().is_some_and(Newest::is_done) {
             return Ok(None);
         }
-        let Some(Page { mut records, next, skipped }) = self.pages.try_next().await? else { return Ok(None) };
+        let Some(Page { mut records, next, skipped, unchecked }) = self.pages.try_next().await? else {
+            return Ok(None);
+        };
         self.unreadable.add(&skipped);
+        self.unchecked.add(&unchecked);
         let is_cut = self.newest.as_mut().is_some_and(|newest| newest.retain(&mut records, next.is_some()));
         let uplinks = with_corrections(&self.history, &self.query, records, &mut self.unreadable).await?;
-        Ok(Some(Batch { uplinks, unreadable_files: self.unreadable.take_new(), is_cut }))
+        let (unreadable_files, unchecked_files) = (self.unreadable.take_new(), self.unchecked.take_new());
+        Ok(Some(Batch { uplinks, unreadable_files, unchecked_files, is_cut }))
     }
 }
 
