@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parquet::{
     basic::{Compression, Encoding, ZstdLevel},
     errors::Result,
-    file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder},
+    file::properties::{DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterPropertiesBuilder},
     schema::{
         parser::parse_message_type,
         types::{ColumnDescriptor, ColumnPath, SchemaDescriptor, TypePtr},
@@ -139,9 +139,15 @@ const TEXTS: [&str; 8] = ["payload", "metadata", "extra", "result", "normalized"
 /// Columns whose values are much alike, and which no query searches row by row: LZ4 is read faster, but takes twice the
 /// room for them.
 const ZSTD: [&str; 3] = ["dev_id", "metadata", "extra"];
-/// Number of rows from which that pays for the tables that zstd begins with, dictionaries pay for numbers, and indexes of
-/// pages for searches.
+/// Number of rows from which that pays for the tables that zstd begins with, dictionaries pay for numbers, and the filter
+/// of devices and indexes of pages for searches. Files with fewer are many, and what each column has beside its values
+/// takes most of their room.
 const MANY_ROWS_MIN: usize = 512;
+/// Columns of numbers whose dictionaries are longer than the values of few rows.
+const MANY_ROWS_DICTIONARIES: [&str; 4] = ["writer", "port", "version", "revision"];
+/// Numbers of differences of few rows that are packed together, and for how many the least is noted: room is taken for
+/// all of them, so twice as many for 64-bit numbers, as usual, would be empty.
+const FEW_ROWS_PACKED: (usize, usize) = (32, 128);
 /// Bytes of a dictionary of metadata, beyond which it is so different that none pays: reading a row would read all of it.
 const METADATA_DICTIONARY_BYTES_MAX: usize = 1 << 18;
 /// Columns of one bit.
@@ -187,7 +193,7 @@ pub(crate) fn former_schema() -> TypePtr {
 
 /// Returns the properties for writing a file of so many rows: `devices` is the number that the device filter should have
 /// room for.
-pub(crate) fn properties(devices: u64, rows: usize) -> WriterProperties {
+pub(crate) fn properties(devices: u64, rows: usize) -> Result<WriterProperties> {
     let path = |name: &str| ColumnPath::from(name);
     let has_many = rows >= MANY_ROWS_MIN;
     // Otherwise nearly all columns are one page, of which an index would say nothing.
@@ -204,8 +210,8 @@ pub(crate) fn properties(devices: u64, rows: usize) -> WriterProperties {
         .set_column_statistics_enabled(path("corrects"), EnabledStatistics::Chunk)
         .set_offset_index_disabled(!has_many)
         .set_column_statistics_enabled(path("dev_id"), device_statistics)
-        .set_column_bloom_filter_enabled(path("dev_id"), true)
-        .set_column_bloom_filter_max_ndv(path("dev_id"), devices.max(1));
+        .set_column_bloom_filter_max_ndv(path("dev_id"), devices.max(1))
+        .set_column_bloom_filter_enabled(path("dev_id"), has_many);
     for name in DELTAS {
         builder = builder.set_column_encoding(path(name), Encoding::DELTA_BINARY_PACKED);
     }
@@ -220,12 +226,32 @@ pub(crate) fn properties(devices: u64, rows: usize) -> WriterProperties {
         builder = builder.set_column_encoding(path(name), Encoding::DELTA_LENGTH_BYTE_ARRAY);
         builder = builder.set_column_compression(path(name), Compression::LZ4_RAW);
     }
-    let zstd = ZSTD.iter().filter(|_| has_many);
-    for name in zstd {
-        builder = builder.set_column_compression(path(name), Compression::ZSTD(ZstdLevel::default()));
-    }
+    builder = if has_many {
+        ZSTD.iter().fold(builder, |builder, name| {
+            builder.set_column_compression(path(name), Compression::ZSTD(ZstdLevel::default()))
+        })
+    } else {
+        few_rows_properties(builder)?
+    };
     builder = builder.set_column_dictionary_page_size_limit(path("metadata"), METADATA_DICTIONARY_BYTES_MAX);
-    gateway_properties(builder, has_many).build()
+    Ok(gateway_properties(builder, has_many).build())
+}
+
+/// What differs in a file of few rows.
+fn few_rows_properties(builder: WriterPropertiesBuilder) -> Result<WriterPropertiesBuilder> {
+    let path = |name: &str| ColumnPath::from(name);
+    let (packed, block) = FEW_ROWS_PACKED;
+    let packed = DeltaBinaryPackedEncoderOptions::try_new(block, block / packed)?;
+    let builder = builder
+        .set_delta_binary_packed_encoder_options(packed)
+        .set_column_compression(path("dev_id"), Compression::LZ4_RAW)
+        // Mostly null.
+        .set_column_dictionary_enabled(path("corrects"), false)
+        .set_column_compression(path("corrects"), Compression::LZ4_RAW);
+    Ok(MANY_ROWS_DICTIONARIES.iter().fold(builder, |builder, name| {
+        let builder = builder.set_column_dictionary_enabled(path(name), false);
+        builder.set_column_encoding(path(name), Encoding::DELTA_BINARY_PACKED)
+    }))
 }
 
 fn gateway_properties(builder: WriterPropertiesBuilder, has_many_rows: bool) -> WriterPropertiesBuilder {

@@ -95,7 +95,7 @@ fn write_rows<W: Write + Send>(out: W, rows: &[impl Row], unchecked: u64) -> Par
 
 /// Begins a file of so many rows: `devices` is how many the filter for them has room for.
 pub(crate) fn new_writer<W: Write + Send>(out: W, devices: u64, rows: usize) -> ParquetResult<FileWriter<W>> {
-    SerializedFileWriter::new(ChecksumWriter::new(out), schema()?, Arc::new(properties(devices, rows)))
+    SerializedFileWriter::new(ChecksumWriter::new(out), schema()?, Arc::new(properties(devices, rows)?))
 }
 
 /// Ends a file with what other programs need, and its checksums. So many rows come from files without.
@@ -183,7 +183,11 @@ mod tests {
     use super::*;
     use crate::{
         Kind, NewRecord,
-        sealed::{file::column_bytes, rows::read_all, schema::former_schema},
+        sealed::{
+            file::column_bytes,
+            rows::read_all,
+            schema::{Column, former_schema},
+        },
     };
 
     fn record(number: u32, metadata: &str) -> Record {
@@ -194,17 +198,36 @@ mod tests {
     }
 
     #[test]
-    fn only_files_of_many_rows_have_indexes_of_pages() {
+    fn only_files_of_many_rows_have_indexes_of_pages_and_a_filter_of_devices() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("some-file");
         let record = record(1, "");
         for (rows, has_index) in [(500, false), (3000, true)] {
             write_file(&path, &vec![&record; rows]).unwrap();
             let metadata = ParquetMetaDataReader::new().parse_and_finish(&File::open(&path).unwrap()).unwrap();
-            let mut columns = metadata.row_group(0).columns().iter();
-            assert!(columns.all(|column| column.offset_index_range().is_some() == has_index), "{rows} rows");
+            let columns = metadata.row_group(0).columns();
+            assert!(columns.iter().all(|column| column.offset_index_range().is_some() == has_index), "{rows} rows");
+            let dev_id = &columns[Column::DevId as usize];
+            assert_eq!(dev_id.bloom_filter_offset().is_some(), has_index, "{rows} rows");
             assert_eq!(read_all(&path).unwrap().0.len(), rows);
         }
+    }
+
+    #[test]
+    fn a_row_of_200_takes_at_most_100_bytes() {
+        let records = (0..200_u32).map(|number| {
+            let dev_id = format!("station-{}", number / 20).parse().unwrap();
+            let payload = [1, 3, 5].map(|step| number.wrapping_mul(2_654_435_761 + step).to_le_bytes()).concat();
+            let (id, result) = (RecordId::new(1000 * u64::from(number), 1, number), format!(r#"{{"level":{number}}}"#));
+            Record { id, dev_id, payload, result, counter: number % 20, fuel: 25_000, ..record(number, "") }
+        });
+        let records: Vec<_> = records.collect();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("some-file");
+        write_file(&path, &sort(&records.iter().collect::<Vec<_>>())).unwrap();
+        let bytes = path.metadata().unwrap().len();
+        assert!(bytes <= 200 * 100, "{bytes}");
+        assert_eq!(read_all(&path).unwrap(), (records, 0));
     }
 
     /// Writes a file as earlier versions did: all metadata as one text.
@@ -214,7 +237,7 @@ mod tests {
         add(&mut columns.chunk(&views));
         let file = File::create(path).unwrap();
         let mut writer =
-            SerializedFileWriter::new(file, former_schema(), Arc::new(properties(1, views.len()))).unwrap();
+            SerializedFileWriter::new(file, former_schema(), Arc::new(properties(1, views.len()).unwrap())).unwrap();
         let mut group = writer.next_row_group().unwrap();
         columns.write(&mut group).unwrap();
         group.close().unwrap();
