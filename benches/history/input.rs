@@ -34,6 +34,8 @@ pub(crate) struct Case {
     pub(crate) devices: u32,
     /// Number of applications whose uplinks come in turn.
     pub(crate) applications: u32,
+    /// True if each has devices of its own.
+    pub(crate) has_own_devices: bool,
     /// Milliseconds between two uplinks of all devices.
     pub(crate) apart_ms: i64,
     /// Number of groups between two looks at all files.
@@ -99,11 +101,17 @@ impl Input {
         (0..GROUP).map(|row| self.uplink(group * GROUP + row)).collect()
     }
 
+    /// The place of an uplink among those of all devices, which is later than its number by so many devices.
+    fn place(&self, number: u32, late: u32) -> u32 {
+        // A device is that of the application in whose turn it comes.
+        if self.case.has_own_devices { number + late * self.case.applications } else { number + late }
+    }
+
     fn uplink(&mut self, number: u32) -> Uplink {
         let (first, second) = (self.random(), self.random());
         let payload = [first.to_le_bytes(), second.to_le_bytes()].concat();
         // Devices do not keep their order: each is late by another time.
-        let device = (number + (first % 64) as u32) % self.case.devices;
+        let device = self.place(number, (first % 64) as u32) % self.case.devices;
         let millis = 1_790_000_000_000 + i64::from(number) * self.case.apart_ms + (second % 50) as i64;
         let temperature = 15.0 + (first % 30_000) as f64 / 1000.0;
         let humidity = 40.0 + (second % 400) as f64 / 10.0;

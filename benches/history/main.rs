@@ -1,5 +1,5 @@
-//! Cost of history: processor time and bytes of each uplink, the time of a query among ten million of them, and that of
-//! a chart of a tenth of them.
+//! Cost of history: processor time and bytes of each uplink, those of checksums, the time of a query among ten million of
+//! them, and that of a chart of a tenth of them.
 //!
 //! `AIRLOCK_HISTORY_UPLINKS` is how many there are, in millions.
 #![allow(
@@ -15,15 +15,18 @@ mod input;
 
 use std::{
     env, fs,
+    hint::black_box,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use airlock_history as history;
+use bytes::Bytes;
 use futures::StreamExt;
-use history::{ChartQuery, Environment, History, Query, Settings};
+use history::{ChartQuery, Chunks, Environment, History, Query, Settings};
 use input::{BenchClock, Case, Input, SeededRandom};
+use parquet::file::reader::{ChunkReader, Length};
 use types::Clock;
 
 #[global_allocator]
@@ -39,6 +42,7 @@ const PLAIN: Case = Case {
     has_gateway: false,
     devices: DEVICES,
     applications: 1,
+    has_own_devices: false,
     apart_ms: 60,
     maintained_after: 64,
 };
@@ -46,6 +50,16 @@ const WITH_GATEWAY: Case = Case { name: "with the metadata of a gateway", has_ga
 /// So fast that segments are full before they are old.
 const MANY: Case =
     Case { name: "of 10,000 applications in turn", applications: 10_000, apart_ms: 1, maintained_after: 256, ..PLAIN };
+/// Of 200 in a file: all are in one segment.
+const FEW: Case = Case {
+    name: "of 1,000 applications with 200 each",
+    applications: 1000,
+    has_own_devices: true,
+    apart_ms: 1,
+    maintained_after: u32::MAX,
+    ..PLAIN
+};
+const FEW_UPLINKS: u32 = 200_000;
 /// The uplinks of a chart.
 const ONE_DEVICE: Case = Case { name: "of one device", devices: 1, ..PLAIN };
 
@@ -54,6 +68,7 @@ async fn main() {
     let uplinks = env::var("AIRLOCK_HISTORY_UPLINKS").map_or(10.0, |text| text.parse::<f64>().unwrap());
     let uplinks = (uplinks * 1e6) as u32;
     println!("| figure | value | goal |\n|---|--:|--:|");
+    append(FEW_UPLINKS, &FEW).await;
     append(uplinks / 10, &MANY).await;
     append(uplinks / 10, &WITH_GATEWAY).await;
     let dir = append(uplinks, &PLAIN).await;
@@ -127,6 +142,7 @@ async fn append(uplinks: u32, case: &'static Case) -> tempfile::TempDir {
     row(&format!("seal, {kind}"), each(sealing), "");
     row(&format!("append and seal, {kind}"), each(appending + sealing), "≤ 3 µs");
     sizes(dir.path(), uplinks, kind);
+    checksums(dir.path(), uplinks, kind);
     dir
 }
 
@@ -142,11 +158,47 @@ fn sizes(dir: &Path, uplinks: u32, kind: &str) {
         }
     }
     let each = |bytes: u64| format!("{:.1}", bytes as f64 / f64::from(uplinks));
+    row(&format!("uplinks of a file, {kind}"), format!("{:.0}", f64::from(uplinks) / files(dir).len() as f64), "");
     row(&format!("bytes of each, {kind}"), each(bytes), "");
     row(&format!("… beside the result, {kind}"), each(bytes - results), "≤ 40");
     if env::var_os("AIRLOCK_HISTORY_COLUMNS").is_some() {
         columns.iter().for_each(|(column, size)| row(&format!("  {column}"), each(*size), ""));
     }
+}
+
+/// Prints what checksums cost where files are written, and where all of them is read: beside the same without checksums.
+fn checksums(dir: &Path, uplinks: u32, kind: &str) {
+    let (mut written, mut read) = ([Duration::ZERO; 2], [Duration::ZERO; 2]);
+    for path in files(dir) {
+        let content = fs::read(&path).unwrap();
+        written[0] += time(|| copy(&content));
+        written[1] += time(|| history::with_checksums(&content).unwrap());
+        read[0] += time(|| all_of(&Chunks::new(fs::File::open(&path).unwrap()).unwrap()));
+        read[1] += time(|| all_of(&Chunks::new(fs::File::open(&path).unwrap()).unwrap().checked().unwrap()));
+    }
+    for (what, [without, with]) in [("written", written), ("read", read)] {
+        let each = |time: Duration| time.as_secs_f64() * 1e9 / f64::from(uplinks);
+        let more = each(with) - each(without);
+        row(&format!("checksums, {what}, {kind}"), format!("{more:.1} ns more than {:.1} ns", each(without)), "");
+    }
+}
+
+/// A copy of a file, made in parts as large as those in which files are written.
+fn copy(content: &[u8]) -> Vec<u8> {
+    let mut copy = Vec::new();
+    content.chunks(8192).for_each(|part| copy.extend_from_slice(black_box(part)));
+    copy
+}
+
+fn all_of(chunks: &Chunks) -> Bytes {
+    chunks.get_bytes(0, chunks.len() as usize).unwrap()
+}
+
+/// Processor time of some work.
+fn time<T>(work: impl FnOnce() -> T) -> Duration {
+    let start = process_time();
+    black_box(work());
+    process_time() - start
 }
 
 async fn queries(dir: &Path, uplinks: u32) {

@@ -14,7 +14,7 @@ mod settings;
 mod tail;
 
 #[doc(hidden)]
-pub use self::sealed::file::column_bytes;
+pub use self::sealed::{checksums::with_checksums, file::column_bytes};
 pub use self::{
     chart::{CHART_POINTS_MAX, Chart, ChartField, ChartPoint, ChartQuery},
     error::Error,

@@ -1,6 +1,6 @@
 //! Parquet files: one directory for each application and day, and in it files that never change.
 
-mod checksums;
+pub(crate) mod checksums;
 pub(crate) mod chunk;
 pub(crate) mod column;
 pub(crate) mod file;

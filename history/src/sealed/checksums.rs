@@ -192,6 +192,14 @@ impl<W: Write> Write for ChecksumWriter<W> {
     }
 }
 
+/// Returns a file of Parquet with checksums added, for measurements.
+pub fn with_checksums(file: &[u8]) -> io::Result<Vec<u8>> {
+    let mut writer = ChecksumWriter::new(Vec::new());
+    // In parts as large as those that the `parquet` crate writes.
+    file.chunks(8192).try_for_each(|part| writer.write_all(part))?;
+    writer.finish()
+}
+
 fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
