@@ -9,6 +9,7 @@ mod log;
 mod patience;
 mod program;
 mod random;
+mod sealed_file;
 mod small_disk;
 mod stand_in;
 mod store;
@@ -27,6 +28,7 @@ pub use self::{
         RangeAnswer, RedisCluster, RedisProcess, RedisSentinels, Schemathesis, Watchdog, redis_command,
     },
     random::{CountingRandom, FixedRandom},
+    sealed_file::without_checksums,
     small_disk::SmallDisk,
     stand_in::{
         CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TENANT, CHIRPSTACK_TOKEN, ChirpStackApi,

@@ -10,6 +10,7 @@ use std::{
 use futures::TryStreamExt;
 use history::{Environment, History, Kind, Loss, NewRecord, Outcome, Query, Record, RecordId, Settings};
 use tempfile::TempDir;
+pub(crate) use testing::without_checksums;
 use testing::{CountingRandom, ManualClock};
 use types::{AppId, Clock, DevId};
 
@@ -114,19 +115,6 @@ pub(crate) fn files_of(harness: &Harness, app_id: &AppId) -> Vec<PathBuf> {
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "parquet"));
     paths.sort();
     paths
-}
-
-/// The same file without checksums, as earlier versions wrote it.
-pub(crate) fn without_checksums(file: &[u8]) -> Vec<u8> {
-    let (file, last) = file.split_at(file.len() - 8);
-    // Behind the table are its length, a checksum, a name, and the end of the description.
-    assert_eq!(&file[file.len() - 9..], b"airlock1\0", "the file has checksums");
-    let table_end = file.len() - 17;
-    let count = u32::from_le_bytes(file[table_end..][..4].try_into().unwrap()) as usize;
-    let field_bytes = count * 4 + 16;
-    let head_bytes = 4 + field_bytes.ilog2() as usize / 7 + 1;
-    let length = u32::from_le_bytes(last[..4].try_into().unwrap()) - (head_bytes + field_bytes) as u32;
-    [&file[..table_end - count * 4 - head_bytes], b"\0", &length.to_le_bytes(), b"PAR1"].concat()
 }
 
 /// Changes the first page of a file, which has no checksums then, so that it can be opened, but not read.

@@ -2,9 +2,12 @@
 //! exit code of what cannot be used.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
+
+use testing::without_checksums;
 
 use super::CommandLine;
 
@@ -86,5 +89,43 @@ async fn files_that_cannot_be_read_are_named() {
     fs::create_dir(&left).unwrap();
     fs::write(left.join("foreign.tail"), "not a block").unwrap();
     check_directory(&line, &history, &unknown, "foreign.tail");
+    line.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_without_checksums_are_counted() {
+    let line = CommandLine::start().await;
+    for dev_id in ["dev-1", "gone"] {
+        line.typed(&["devices", "register", dev_id]);
+    }
+    line.run_with_input(
+        &["applications", "pf", "set", "decoder", "--skip-test"],
+        "function Decoder(bytes) { return { first: bytes[0] }; }",
+    );
+    line.typed(&["devices", "simulate", "dev-1", "07"]);
+    // Deleting a device moves everything to Parquet files.
+    line.typed(&["devices", "delete", "gone", "--yes"]);
+    assert!(!line.typed(&["history", "verify"]).contains("without checksums"));
+
+    let history = line.network.stack.settings().data_dir.join("history/app=my-app");
+    let days = fs::read_dir(history).unwrap().map(|day| day.unwrap().path());
+    let files = days.flat_map(|day| fs::read_dir(day).unwrap()).map(|file| file.unwrap().path());
+    let files: Vec<_> = files.filter(|file| file.extension().is_some_and(|extension| extension == "parquet")).collect();
+    for file in &files {
+        fs::write(file, without_checksums(&fs::read(file).unwrap())).unwrap();
+    }
+    let said = line.typed(&["history", "verify"]);
+    assert!(said.contains("1 equal") && said.contains("rows without checksums"), "{said}");
+    for command in ["verify", "decode"] {
+        let said = line.typed(&["history", command, "--output", "json"]);
+        let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let unchecked = report["unchecked_files"].as_object().unwrap();
+        assert!(unchecked.values().all(|rows| rows.as_u64() > Some(0)), "{unchecked:?}");
+        let names: BTreeSet<_> = unchecked.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            files.iter().map(|file| file.file_name().unwrap().to_str().unwrap()).collect::<BTreeSet<_>>()
+        );
+    }
     line.network.stack.stop().await;
 }
