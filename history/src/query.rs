@@ -93,7 +93,7 @@ pub struct Page {
 pub struct Unchecked {
     /// The file.
     pub path: PathBuf,
-    /// Number of its rows without checksums; a few fewer if some of them were removed.
+    /// Number of its rows without checksums, or more: nothing says which of them were removed.
     pub rows: u64,
 }
 
