@@ -48,6 +48,7 @@ files! {
     "profile/recorder.js": SCRIPT,
     "profile/steps.js": SCRIPT,
     "view/bytes.js": SCRIPT,
+    "view/codecs.js": SCRIPT,
     "view/costs.js": SCRIPT,
     "view/downlink.js": SCRIPT,
     "view/element.js": SCRIPT,

@@ -19,7 +19,10 @@ for (const path of readdirSync(dir, { recursive: true })) {
 }
 workbench.open(tree);
 const { codecs, problems } = ask("codecs");
-const tested = codecs.map((codec) => ({ ...codec, opened: ask({ openCodec: codec.origin }), tested: ask({ testCodec: { origin: codec.origin, text: null } }) }));
+const tested = codecs.map((codec) => {
+  const { origin } = codec;
+  return { ...codec, opened: ask({ openCodec: origin }), tested: ask({ testCodec: { origin, text: null } }), linted: ask({ lintCodec: origin }) };
+});
 const write = ({ path, text }) => {
   writeFileSync(`${dir}/${path}`, text);
   put(path, new TextEncoder().encode(text));

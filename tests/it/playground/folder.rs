@@ -1,6 +1,7 @@
 //! Folders in the page: it reads their codecs, runs and updates their examples as the program does, and saves them.
 
 mod mended;
+mod table;
 
 use std::{collections::BTreeSet, convert::Infallible, fs, path::Path, process::Command, slice, sync::Arc};
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use workbench::{Codec, CodecReport, Detail, Rules};
 
 use super::{
-    has_node,
+    has_node, networks,
     page::{METER, ask, open, paste, returns, shows},
     vectors,
 };
@@ -117,6 +118,7 @@ fn check_same(engine: &Arc<Engine>, dir: &Path) -> (BTreeSet<String>, usize) {
     for (codec, page) in found.codecs.iter().zip(listed) {
         assert_eq!((&json!(codec.id), &json!(codec.script)), (&page["origin"]["id"], &page["opened"]["text"]));
         assert_eq!(codec.examples.len(), page["examples"], "{page}");
+        assert_eq!(json!(networks::verdicts(engine, codec)), page["linted"], "{}", codec.id);
         let (examples, text) = report(engine, codec);
         let of_page = page["tested"]["report"]["examples"].as_array().unwrap();
         assert_eq!(examples, of_page.iter().map(only_compared).collect::<Value>(), "{}", codec.id);

@@ -85,7 +85,7 @@ fn in_node(engine: &Engine, codecs: &[(Codec, Vec<Target>)]) -> Vec<Value> {
     told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn verdicts(engine: &Arc<Engine>, codec: &Codec) -> Vec<Verdict> {
+pub(super) fn verdicts(engine: &Arc<Engine>, codec: &Codec) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     let Ok(()) = workbench::lint(engine, slice::from_ref(codec), &Target::ALL, 1, |report| {
         verdicts.clone_from(&report.verdicts);

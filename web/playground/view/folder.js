@@ -3,6 +3,7 @@
 import { takeDropped, takeFiles, pickFiles, pickFolder } from "../folder/pick.js";
 import { saveFolder } from "../folder/save.js";
 import { Workbench } from "../workbench/workbench.js";
+import { CodecsView } from "./codecs.js";
 import { counted, element, shown } from "./element.js";
 import { problemsView, testedView, totals } from "./tested.js";
 
@@ -15,6 +16,7 @@ export class FolderView {
   #workbench;
   #folder = null;
   #codecs = [];
+  #table;
   /** The codec in the editor: its `origin`, whether its text `isFile`, and the text when it was last looked at. */
   #open = null;
   /** The choice of a codec that was made last: an older one is not opened any more. */
@@ -34,6 +36,7 @@ export class FolderView {
    */
   constructor(details, sandbox, page) {
     [this.#part, this.#page, this.#workbench] = [details, page, new Workbench(sandbox)];
+    this.#table = new CodecsView(this.#by("folder-codecs"), sandbox, (place) => this.#choose(place));
     const [folders, files] = [this.#by("folder-input"), this.#by("files-input")];
     this.#by("folder-open").onclick = () => this.#take(pickFolder, folders);
     this.#by("files-open").onclick = () => this.#take(pickFiles, files);
@@ -73,6 +76,7 @@ export class FolderView {
     [this.#open, this.#choice] = [null, null];
     if (this.#folder === null) return;
     this.#by("folder-codec").value = "";
+    this.#table.mark(null);
     this.#verdict("Another codec is in the editor.");
     this.#part.querySelector(".outcomes").replaceChildren();
     this.#by("folder-examples").hidden = true;
@@ -127,6 +131,7 @@ export class FolderView {
     [this.#folder, this.#open, this.#choice, this.#file] = [folder, null, null, null];
     // What is shown is of the folder before: nothing that is typed there gets into a file of the same name in this one.
     this.#by("folder-body").hidden = true;
+    this.#table.clear();
     this.#workbench.openFiles(folder.blobs());
     await this.#list(null);
   }
@@ -138,12 +143,13 @@ export class FolderView {
     this.#say(`Reading ${folder.name}…`);
     const { codecs, problems } = await this.#workbench.codecs(heard);
     if (folder !== this.#folder) return;
-    this.#codecs = codecs;
-    const options = codecs.map(({ origin, layout, examples }, place) => {
+    this.#codecs = codecs.map((codec) => ({ ...codec, name: codec.origin.id === "." ? folder.name : codec.origin.id }));
+    const options = this.#codecs.map(({ name, layout, examples }, place) => {
       const what = layout === null ? "no examples" : `${counted(examples, "example")}, ${layout}`;
-      return element("option", { value: String(place) }, `${origin.id === "." ? folder.name : origin.id} (${what})`);
+      return element("option", { value: String(place) }, `${name} (${what})`);
     });
     this.#by("folder-codec").replaceChildren(...options);
+    this.#table.show(this.#codecs, folder.blobs());
     this.#part.querySelector(".problems").replaceChildren(...problemsView(problems));
     this.#by("folder-body").hidden = codecs.length === 0;
     this.#drawChanged();
@@ -170,6 +176,7 @@ export class FolderView {
       this.#page.open({ name: origin.script ?? origin.id, text: own ?? text, dialect, uplinks, fields }, isKept);
       // The editor has line ends of its own.
       this.#open = { origin, isFile: own !== null, text: this.#page.codec().sources.text };
+      this.#table.mark(place);
       this.#by("folder-part").hidden = own !== null;
       this.#by("folder-file").replaceChildren(...files.map((file) => element("option", { value: file }, file)));
       this.#by("folder-examples").hidden = files.length === 0;
@@ -214,7 +221,9 @@ export class FolderView {
   #put(path, text) {
     this.#changes += 1;
     this.#folder.edit(path, text);
-    this.#workbench.putFile(path, this.#folder.blob(path));
+    const blob = this.#folder.blob(path);
+    this.#workbench.putFile(path, blob);
+    this.#table.changed(path, blob);
     this.#drawChanged();
   }
 

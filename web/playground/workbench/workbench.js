@@ -70,6 +70,11 @@ export class Workbench {
     return this.#ask({ testCodec: { origin, text } }, heard);
   }
 
+  /** The verdicts on it, one for each network. */
+  lintCodec(origin) {
+    return this.#ask({ lintCodec: origin });
+  }
+
   /** The texts of the files of its examples, expecting what it returns. */
   updateExamples(origin, text) {
     return this.#ask({ updateExamples: { origin, text } });

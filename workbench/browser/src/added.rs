@@ -13,7 +13,7 @@ use crate::{
     page_files::PageFiles,
     run::{self, update::append::appended},
     text::{span, surrogates::to_json},
-    tree::{NewText, Origin, find},
+    tree::{NewText, Origin, UNREAD, find},
 };
 
 /// Why payloads are not added.
@@ -43,7 +43,7 @@ pub(crate) fn add(
     text: Option<String>,
     payloads: Vec<Payload>,
 ) -> Result<Added, String> {
-    let codec = find(engine, origin).0.ok_or("the codec cannot be read from its files")?;
+    let codec = find(engine, origin).0.ok_or(UNREAD)?;
     let file = decoder_file(&codec).ok_or("no file has examples of its decoder")?;
     let layout = file.file_name().and_then(|name| Layout::of(name.to_str()?)).ok_or(BY_HAND)?;
     if matches!(layout, Layout::Milesight | Layout::Lines) {

@@ -46,6 +46,8 @@ enum Question {
     OpenCodec(Origin),
     /// What came of its examples.
     TestCodec { origin: Origin, text: Option<String> },
+    /// The verdict on it for each network.
+    LintCodec(Origin),
     /// The files of its examples, expecting what it returns.
     UpdateExamples { origin: Origin, text: Option<String> },
     /// The file of its examples, with payloads as further ones.
@@ -81,6 +83,10 @@ impl Request {
             Question::Codecs => written(&tree::list(&engine)),
             Question::OpenCodec(origin) => written(&tree::open(&engine, &origin)?),
             Question::TestCodec { origin, text } => written(&tree::test(&engine, &origin, text)),
+            Question::LintCodec(origin) => {
+                let codec = tree::find(&engine, &origin).0.ok_or(tree::UNREAD)?;
+                written(&verdicts(&engine, &codec))
+            }
             Question::UpdateExamples { origin, text } => written(&tree::update(&engine, &origin, text)),
             Question::AddExamples { origin, text, payloads } => written(&added::add(&engine, &origin, text, payloads)?),
             Question::CiFile => written(&tree::ci_file()),

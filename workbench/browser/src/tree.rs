@@ -19,6 +19,9 @@ use crate::{
     run::{self, update::Updates},
 };
 
+/// The reason why nothing is made of a codec.
+pub(crate) const UNREAD: &str = "the codec cannot be read from its files";
+
 /// The codecs of the tree.
 #[derive(Serialize)]
 pub(crate) struct Listing {
