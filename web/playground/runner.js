@@ -9,16 +9,14 @@ export class Runner {
   #guest;
   #limits;
   #report;
-  #script;
   #worker;
   #id = 0;
   /** When the worker last said something, and the request that it has not finished. */
   #heard = 0;
   #pending = null;
 
-  /** Runs the guest in `bytes`, in the worker of `script`; `report` gets what comes of the newest request. */
-  constructor(bytes, limits, report, script = "worker.js") {
-    this.#script = script;
+  /** Runs the guest in `bytes`; `report` gets what comes of the newest request. */
+  constructor(bytes, limits, report) {
     this.#guest = bytes;
     this.#limits = limits;
     this.#report = report;
@@ -36,17 +34,9 @@ export class Runner {
     this.#worker.postMessage(this.#pending);
   }
 
-  /** Ends what was asked. */
-  stop() {
-    this.#id += 1;
-    if (this.#pending === null) return;
-    this.#pending = null;
-    this.#start();
-  }
-
   #start() {
     this.#worker?.terminate();
-    const worker = new Worker(new URL(this.#script, import.meta.url), { type: "module" });
+    const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
     worker.onmessage = ({ data }) => this.#hear(data);
     worker.onerror = (event) => this.#report({ kind: "broken", reason: event.message ?? "its scripts cannot be loaded" });
     worker.postMessage({ guest: this.#guest, limits: this.#limits });

@@ -3,14 +3,15 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 
 const [, , root, dir] = process.argv;
-const { limits, text, name, messages, downlink } = JSON.parse(readFileSync(0, "utf8"));
-const { Sandbox } = await import(`${root}/web/playground/sandbox/sandbox.js`);
-const { examplesOf } = await import(`${root}/web/playground/examples/examples.js`);
-const { LAYOUTS, writeExamples } = await import(`${root}/web/playground/examples/layouts.js`);
-const examples = examplesOf(new Sandbox(readFileSync(`${root}/runtime/guest.wasm`), limits), { text, dialect: null }, messages, downlink);
-for (const layout of Object.keys(LAYOUTS)) {
-  const { file, content, script } = writeExamples(layout, { script: name, dialect: null, examples });
+const { limits, text, name, layouts, messages, downlink } = JSON.parse(readFileSync(0, "utf8"));
+const { submitted } = await import(`${root}/web/playground/workbench/workbench.js`);
+const { WorkbenchModule } = await import(`${root}/web/playground/workbench/module.js`);
+const module = await WebAssembly.compile(readFileSync(`${root}/workbench/browser.wasm`));
+const workbench = new WorkbenchModule(module, readFileSync(`${root}/runtime/guest.wasm`));
+const codec = submitted({ text, dialect: null }, []);
+for (const layout of layouts) {
+  const made = workbench.answer({ newExamples: { layout, script: name, codec, payloads: messages, downlink } }, limits);
   mkdirSync(`${dir}/${layout}`);
-  writeFileSync(`${dir}/${layout}/${file}`, content);
-  writeFileSync(`${dir}/${layout}/${script}`, text);
+  writeFileSync(`${dir}/${layout}/${made.file}`, made.text);
+  writeFileSync(`${dir}/${layout}/${made.script}`, text);
 }

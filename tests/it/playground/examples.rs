@@ -50,7 +50,10 @@ fn examples_of_the_page_pass_in_every_layout() {
             {"payload": [3], "port": 1, "timeMs": 1_767_323_045_000_i64},
         ]);
         let (limits, downlink) = (runtime::Limits::default(), json!({"fields": "{\"n\": 7}", "port": 3}));
-        let input = json!({"limits": limits, "text": text, "name": name, "messages": messages, "downlink": downlink});
+        let names = layouts.map(|(layout, _)| layout);
+        let input = json!({
+            "limits": limits, "text": text, "name": name, "layouts": names, "messages": messages, "downlink": downlink,
+        });
         let mut node = Command::new("node");
         node.arg(root.join("tests/it/playground/examples.mjs")).arg(root).arg(dir.path());
         let output = run(&mut node, &input.to_string());

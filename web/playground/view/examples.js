@@ -1,8 +1,7 @@
-// Saves the payloads with what the codec returns for them, in a layout that `airlock functions test` reads.
+// Saves the payloads with what the codec returns for them, in a layout that `airlock functions test` reads. The workbench
+// writes it.
 
-import { EXAMPLES_MAX } from "../examples/examples.js";
-import { LAYOUTS, writeExamples } from "../examples/layouts.js";
-import { Runner } from "../runner.js";
+import { EXAMPLES_MAX, Workbench, submitted } from "../workbench/workbench.js";
 import { counted, element, grouped, shown } from "./element.js";
 
 /** The time after which a file that is saved is there no more, in milliseconds: Safari reads it some time after the click. */
@@ -10,51 +9,43 @@ const SAVED_MS = 60_000;
 
 export class ExamplesView {
   #details;
-  #sandbox;
   #page;
-  #runner = null;
-  /** What is to be written once the examples have run. */
-  #wanted = null;
+  #workbench;
+  /** The run whose file is awaited; null for none. */
+  #running = null;
 
   /**
    * The part in `details`. `page` has `codec()`, and `keep`, which takes the file if a folder is open that lacks it and has
    * its script; `sandbox` has the guest and its limits.
    */
   constructor(details, sandbox, page) {
-    [this.#details, this.#sandbox, this.#page] = [details, sandbox, page];
-    this.#select.append(...Object.entries(LAYOUTS).map(([name, { title }]) => element("option", { value: name }, title)));
+    [this.#details, this.#page, this.#workbench] = [details, page, new Workbench(sandbox)];
     details.querySelector("button").onclick = () => this.#run();
   }
 
-  get #select() {
-    return this.#details.querySelector("select");
-  }
-
-  #run() {
+  async #run() {
     const { sources, messages, downlink, script } = this.#page.codec();
     if (messages.length === 0 && downlink === null) return this.#say("There are no payloads: type one.");
-    this.#runner ??= new Runner(this.#sandbox.guest, this.#sandbox.limits, (report) => this.#hear(report), "examples/worker.js");
-    this.#wanted = { layout: this.#select.value, script, dialect: sources.dialect };
-    this.#say("Running…");
     // Another layout does not wait for what runs.
-    this.#runner.stop();
-    return this.#runner.ask({ sources, messages, downlink });
+    if (this.#running !== null) this.#workbench.stop("another file is wanted");
+    const run = Symbol("run");
+    this.#running = run;
+    this.#say("Running…");
+    const layout = this.#details.querySelector("select").value;
+    const payloads = messages.map(({ port, payload, timeMs }) => ({ port, payload: [...payload], timeMs }));
+    const made = await this.#workbench.newExamples(layout, script, submitted(sources, []), payloads, downlink).catch(({ message }) => ({ message }));
+    if (run !== this.#running) return undefined;
+    this.#running = null;
+    return made.message === undefined ? this.#save(made) : this.#say(`Nothing was saved: ${made.message}`);
   }
 
-  #hear(report) {
-    if (report.kind === "examples") this.#save(report.examples);
-    if (report.kind === "broken") this.#say(`Nothing was saved: ${report.reason}`);
-  }
-
-  #save(examples) {
-    const { layout, ...codec } = this.#wanted;
-    const { file, content, script, count, left } = writeExamples(layout, { ...codec, examples });
+  #save({ file, text, script, count, left, cut }) {
     if (count === 0) return this.#say("Nothing was saved: this layout can state none of these examples.");
-    const isKept = this.#page.keep(file, content, script);
-    if (!isKept) save(file, content);
+    const isKept = this.#page.keep(file, text, script);
+    if (!isKept) save(file, text);
     const unstated = left === 0 ? "" : ` It leaves out ${grouped(left)}, which this layout cannot state.`;
-    const cut = examples.cut === 0 ? "" : ` The last ${counted(examples.cut, "payload")} did not run: a codec has at most ${grouped(EXAMPLES_MAX)} examples.`;
-    return this.#say(`${isKept ? "Added to the folder: " : "Saved "}${file} with ${counted(count, "example")}. It belongs beside ${script}.${unstated}${cut}`);
+    const late = cut === 0 ? "" : ` The last ${counted(cut, "payload")} did not run: a codec has at most ${grouped(EXAMPLES_MAX)} examples.`;
+    return this.#say(`${isKept ? "Added to the folder: " : "Saved "}${file} with ${counted(count, "example")}. It belongs beside ${script}.${unstated}${late}`);
   }
 
   #say(text) {

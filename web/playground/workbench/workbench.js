@@ -2,7 +2,7 @@
 // question.
 
 /** Examples of a codec: more of them are not read. */
-const EXAMPLES_MAX = 1024;
+export const EXAMPLES_MAX = 1024;
 /** After this time without a word, a question counts as one without an answer, in milliseconds. */
 const QUIET_MS_MAX = 30_000;
 
@@ -83,6 +83,11 @@ export class Workbench {
   /** The text of the file of its examples with payloads as further ones, each with what the codec returns for it. */
   addExamples(origin, text, payloads) {
     return this.#ask({ addExamples: { origin, text, payloads } });
+  }
+
+  /** A new file in a layout, with payloads and fields as examples of a codec whose file is `script`. */
+  newExamples(layout, script, codec, payloads, downlink) {
+    return this.#ask({ newExamples: { layout, script, codec, payloads, downlink } });
   }
 
   /** The file that tests codecs in CI. */

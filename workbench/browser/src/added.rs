@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 use runtime::{Engine, Function};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     codec::{Codec, EXAMPLES_MAX, Example, Input, compare::Rules},
@@ -14,6 +14,7 @@ use crate::{
     run::{self, update::append::appended},
     text::{span, surrogates::to_json},
     tree::{NewText, Origin, UNREAD, find},
+    uplink_example::uplink_example,
 };
 
 /// Why payloads are not added.
@@ -61,7 +62,10 @@ pub(crate) fn add(
     let codec = Codec { script, examples, ..codec };
     let report = run::codec::run(engine, &mut engine.sandbox(), &codec, Rules::default());
     let returned = report.examples.iter().map(|example| Some(example.settled.as_ref()?.new.clone()));
-    let stated = new.iter().zip(returned).filter_map(|(payload, value)| written(layout, payload, &value?));
+    let stated = new
+        .iter()
+        .zip(returned)
+        .filter_map(|(Payload { port, payload }, value)| uplink_example(layout, *port, payload, &value?));
     let examples: Vec<Value> = stated.collect();
     let (added, left) = (examples.len(), new.len() - examples.len());
     if added == 0 {
@@ -88,24 +92,6 @@ impl Payload {
     fn example(&self, layout: Layout) -> Example {
         let input = Input::Bytes(self.payload.clone());
         Example { port: self.port, wrapped: layout != Layout::Own, ..Example::new(Function::Decoder, input) }
-    }
-
-    fn description(&self) -> String {
-        let bytes = if self.payload.is_empty() { "no bytes".to_owned() } else { hex::encode(&self.payload) };
-        format!("{bytes} on port {}", self.port)
-    }
-}
-
-/// An example as a file of this layout has it; none if its examples are written in another way.
-fn written(layout: Layout, payload: &Payload, value: &Value) -> Option<Value> {
-    let (name, port, bytes) = (payload.description(), payload.port, &payload.payload);
-    let input = json!({"fPort": port, "bytes": bytes});
-    match layout {
-        Layout::Own => Some(json!({"description": name, "port": port, "bytes": hex::encode(bytes), "output": value})),
-        Layout::DeviceRepository => Some(json!({"description": name, "input": input, "output": value})),
-        Layout::DeviceProfile => Some(json!({"name": name, "input": input, "expected": value})),
-        Layout::Package => Some(json!({"type": "uplink", "description": name, "input": input, "output": value})),
-        Layout::Milesight | Layout::Lines => None,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
     difference::difference,
     fuzz::{FuzzPlan, FuzzReport, fuzz},
     lint::{Verdict, finding::Finding, lint, target::Target},
+    new_examples::{self, Typed},
     port::{Ported, port},
     submitted::Submitted,
     tree::{self, Origin},
@@ -52,6 +53,8 @@ enum Question {
     UpdateExamples { origin: Origin, text: Option<String> },
     /// The file of its examples, with payloads as further ones.
     AddExamples { origin: Origin, text: Option<String>, payloads: Vec<Payload> },
+    /// A new file with payloads as examples of a codec that is typed.
+    NewExamples(Typed),
     /// The file that tests codecs in CI.
     CiFile,
 }
@@ -89,6 +92,7 @@ impl Request {
             }
             Question::UpdateExamples { origin, text } => written(&tree::update(&engine, &origin, text)),
             Question::AddExamples { origin, text, payloads } => written(&added::add(&engine, &origin, text, payloads)?),
+            Question::NewExamples(typed) => written(&new_examples::write(&engine, typed)?),
             Question::CiFile => written(&tree::ci_file()),
         }
     }

@@ -5,9 +5,11 @@ mod added;
 mod answer;
 mod difference;
 mod exports;
+mod new_examples;
 mod page_files;
 mod submitted;
 mod tree;
+mod uplink_example;
 #[path = "../../src"]
 #[allow(dead_code, unreachable_pub, reason = "compiled into the server as well, which uses the rest")]
 mod workbench {
