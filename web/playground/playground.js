@@ -51,6 +51,7 @@ const networks = new NetworksView(by("networks-details"), sandbox, {
   goTo,
   remark: (remarks) => editor.remark(remarks.map((one) => ({ ...one, message: shown(one.message) }))),
   use: (text) => replaceText(text),
+  chose: () => linkLater(),
 });
 /** The messages of the last request, and which of them is shown. */
 let [messages, selected] = [[], 0];
@@ -115,6 +116,7 @@ function restore(state, put = (text) => (editor.text = text)) {
   put(typeof state.text === "string" ? state.text : "");
   selected = Number.isInteger(state.selected) ? state.selected : 0;
   by("downlink-details").open = by("fields").value !== "";
+  if (typeof state.network === "string") networks.open(state.network);
   changed();
 }
 
@@ -123,6 +125,10 @@ function changed() {
   folder.changed();
   fuzz.changed();
   networks.changed();
+  linkLater();
+}
+
+function linkLater() {
   clearTimeout(linkTimer);
   linkTimer = setTimeout(keepLink, LINK_DELAY_MS);
 }
@@ -256,6 +262,7 @@ function showOutcome(outcome) {
 function state() {
   const state = { text: editor.text, selected };
   for (const id of FIELDS) if (by(id).value !== "") state[id] = by(id).value;
+  if (networks.chosen !== null) state.network = networks.chosen;
   return state;
 }
 

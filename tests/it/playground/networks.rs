@@ -259,6 +259,25 @@ async fn networks_are_chosen_by_keyboard() {
     assert_eq!(ask(&browser, chosen).await, json!(["true", 1]));
 }
 
+/// Waits until the address has the network of a tab.
+const LINKED: &str = "const [network, done] = arguments; \
+     const look = () => import(new URL('link.js', location)).then(({ fromFragment }) => fromFragment(location.hash)) \
+       .then((state) => (state?.network === network ? done(true) : setTimeout(look, 20))); look();";
+
+// Conformance: playground
+#[tokio::test]
+async fn a_link_leads_to_the_network_that_was_chosen() {
+    let Some((_playground, browser, _dir)) = open("playground-networks-link", DESK).await else { return };
+    paste(&browser, "text", UNDECLARED).await;
+    browser.click("#networks-details summary").await;
+    shows(&browser, "network", "Runs on ChirpStack 4 up to 4.16").await;
+    browser.click(&format!("[id='tab-{STRICT}']")).await;
+    browser.client.execute_async(LINKED, vec![json!(STRICT)]).await.unwrap();
+    browser.client.refresh().await.unwrap();
+    shows(&browser, "network", "Does not run on ChirpStack from 4.17").await;
+    assert_eq!(browser.value("#text").await, UNDECLARED);
+}
+
 /// Types another source, closes the part, and says how often the page asks the workbench before it has kept the link,
 /// which it does no earlier than it would ask.
 const CLOSED: &str = "const [done] = arguments; const before = location.hash; let asked = 0; \

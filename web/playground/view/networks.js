@@ -27,13 +27,26 @@ export class NetworksView {
 
   /**
    * The part in `details`. `sandbox` has the guest and its limits; `page` has `codec()`, `goTo`, `remark` for reasons on
-   * lines, and `use` for another text.
+   * lines, `use` for another text, and `chose`, which hears that another network may be chosen.
    */
   constructor(details, sandbox, page) {
     [this.#details, this.#page, this.#workbench] = [details, page, new Workbench(sandbox)];
     this.#panel = details.querySelector("[role=tabpanel]");
     this.#tabs = new Tabs(details.querySelector("[role=tablist]"), this.#panel, (name) => this.#choose(name));
     details.addEventListener("toggle", () => this.#toggle());
+  }
+
+  /** The name of the network that is shown; null for none. */
+  get chosen() {
+    return this.#details.open ? this.#chosen : null;
+  }
+
+  /** Shows a network, by the name that a link has. */
+  open(name) {
+    this.#chosen = name;
+    // Opening it leads there, too.
+    if (this.#details.open && this.#networks !== null) this.#toggle();
+    this.#details.open = true;
   }
 
   /** Hears that the codec or its messages are others. */
@@ -48,6 +61,7 @@ export class NetworksView {
   async #toggle() {
     if (!this.#details.open) {
       clearTimeout(this.#timer);
+      this.#page.chose();
       return this.#page.remark([]);
     }
     try {
@@ -55,7 +69,9 @@ export class NetworksView {
     } catch (error) {
       return this.#failed(error, () => this.#toggle());
     }
-    this.#chosen ??= this.#networks[0].name;
+    const isKnown = this.#networks.some(({ name }) => name === this.#chosen);
+    if (!isKnown) this.#chosen = this.#networks[0].name;
+    this.#page.chose();
     this.#show();
     return this.#ask();
   }
@@ -93,6 +109,7 @@ export class NetworksView {
   #choose(name) {
     this.#chosen = name;
     this.#show();
+    this.#page.chose();
     // After an answer that failed.
     if (this.#judged === null) this.#ask();
   }
