@@ -1,9 +1,10 @@
 //! Metrics: what a server reports, what is documented, and what the code has are the same.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use testing::MqttClient;
@@ -74,6 +75,45 @@ fn the_documentation_lists_every_metric() {
     let (documented, in_code) = (documented(), in_code());
     assert!(in_code.len() > 40, "{in_code:?}");
     assert_eq!(documented, in_code, "docs/operating.md has the left, and the code the right");
+}
+
+/// The kind and the help text of each metric on its page of the documentation site; none without Python.
+fn reference() -> Option<BTreeMap<String, (String, String)>> {
+    let script = Path::new(ROOT).join("packaging/site/metrics.py");
+    let Ok(output) = Command::new("python3").arg(script).output() else {
+        testing::skip("python3 is missing", "install python3 to make the page of metrics");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = String::from_utf8(output.stdout).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |"));
+    let cells = rows.map(|row| {
+        let (name, rest) = row.split_once("` | ").unwrap();
+        let (kind, help) = rest.split_once(" | ").unwrap();
+        (name.to_owned(), (kind.to_owned(), help.to_owned()))
+    });
+    Some(cells.collect())
+}
+
+#[test]
+fn the_site_has_the_help_of_every_metric() {
+    let Some(reference) = reference() else { return };
+    let names: BTreeSet<String> = reference.into_keys().collect();
+    assert_eq!(names, in_code(), "packaging/site/metrics.py finds the left, and the code has the right");
+}
+
+/// Checks that the site says of each reported metric what the process says.
+fn check_reference(text: &str) {
+    let Some(reference) = reference() else { return };
+    let told = |what: &str| -> BTreeMap<String, String> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix(what)?.split_once(' '));
+        lines.map(|(name, told)| (name.to_owned(), told.to_owned())).collect()
+    };
+    let (kinds, helps) = (told("# TYPE "), told("# HELP "));
+    assert!(helps.len() > 20, "{text}");
+    for (name, help) in helps {
+        assert_eq!(reference.get(&name), Some(&(kinds[&name].clone(), help)), "{name}");
+    }
 }
 
 /// All metrics, without the head of the response.
@@ -150,6 +190,7 @@ fn every_reported_metric_is_documented_and_has_help_and_a_type() {
     }
     let text = collect(&process);
     check_declarations(&text);
+    check_reference(&text);
     for expected in [
         "airlock_build_info{version=",
         "airlock_requests_waiting{service=\"handler\"} 0",

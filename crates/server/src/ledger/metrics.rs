@@ -44,7 +44,10 @@ pub(super) fn render(samples: impl Iterator<Item = Sample>) -> String {
     };
     gauge("airlock_budget_total", "What all owners may use together, by resource", &|sample| sample.total as f64);
     gauge("airlock_budget_used", "What all owners use together, by resource", &|sample| sample.used as f64);
-    let help = "The part of its share that the owner uses who is nearest to it, by resource";
-    gauge("airlock_budget_nearest", help, &|sample| sample.nearest);
+    gauge(
+        "airlock_budget_nearest",
+        "The part of its share that the owner uses who is nearest to it, by resource",
+        &|sample| sample.nearest,
+    );
     text.into_text()
 }
