@@ -4,19 +4,29 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use sha2::{Digest, Sha256};
 
-const VENDOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/web/vendor");
+const WEB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/web");
 
 #[test]
 fn modules_of_third_parties_match_their_checksums() {
-    for folder in fs::read_dir(VENDOR).unwrap().map(|entry| entry.unwrap().path()) {
-        let sums = fs::read_to_string(folder.join("SHA256SUMS")).unwrap();
-        let sums: BTreeMap<&str, &str> =
-            sums.lines().map(|line| line.split_once("  ").unwrap()).map(|(sum, file)| (file, sum)).collect();
+    for folder in fs::read_dir(Path::new(WEB).join("vendor")).unwrap().map(|entry| entry.unwrap().path()) {
         let module = format!("{}.js", folder.file_name().unwrap().to_str().unwrap());
-        assert!(sums.contains_key(&*module) && sums.contains_key("LICENSE"), "{sums:?} lacks {module}, or LICENSE");
-        for (file, sum) in sums {
-            assert_eq!(checksum(&folder.join(file)), sum, "{file} is not what {}/build.sh made", folder.display());
-        }
+        check(&folder, [&module, "LICENSE"]);
+    }
+}
+
+#[test]
+fn coastlines_match_their_checksums() {
+    check(&Path::new(WEB).join("land"), ["land.txt", "LICENSE"]);
+}
+
+/// Compares all files that have a checksum, which these must have.
+fn check(folder: &Path, files: [&str; 2]) {
+    let sums = fs::read_to_string(folder.join("SHA256SUMS")).unwrap();
+    let sums: BTreeMap<&str, &str> =
+        sums.lines().map(|line| line.split_once("  ").unwrap()).map(|(sum, file)| (file, sum)).collect();
+    assert!(files.iter().all(|file| sums.contains_key(file)), "{sums:?} lacks one of {files:?}");
+    for (file, sum) in sums {
+        assert_eq!(checksum(&folder.join(file)), sum, "{file} is not what was made for {}", folder.display());
     }
 }
 
