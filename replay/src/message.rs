@@ -50,98 +50,45 @@ pub fn parse_uplink(text: &str) -> Result<Stored, MessageError> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+    use types::Timestamp;
+
     use super::*;
 
-    #[test]
-    fn finds_payload_port_and_time_of_each_network() {
-        let time = |text: &str| Some(text.parse().unwrap());
-        for (text, port, expected) in [
-            (
-                r#"{"time": "2026-01-02T03:04:05Z", "fPort": 2, "data": "AQI=", "deviceInfo": {}}"#,
-                2,
-                time("2026-01-02T03:04:05Z"),
-            ),
-            (r#"{"fPort": 7, "data": "AQI=", "publishedAt": "nonsense"}"#, 7, None),
-            (
-                r#"{"end_device_ids": {}, "received_at": "2026-01-02T03:04:06Z", "uplink_message": {"f_port": 3, "frm_payload": "AQI="}}"#,
-                3,
-                time("2026-01-02T03:04:06Z"),
-            ),
-            (
-                r#"{"name": "as.up.data.forward", "data": {"uplink_message": {"f_port": 3, "frm_payload": "AQI="}}}"#,
-                3,
-                None,
-            ),
-            (
-                r#"{"port": 4, "payload_raw": "AQI=", "metadata": {"time": "2026-01-02T03:04:07Z"}}"#,
-                4,
-                time("2026-01-02T03:04:07Z"),
-            ),
-            (r#"{"data": "AQI="}"#, 0, None),
-            (
-                r#"{"cmd": "rx", "EUI": "0102", "ts": 1767323045000, "port": 2, "data": "0102"}"#,
-                2,
-                time("2026-01-02T03:04:05Z"),
-            ),
-            (r#"v3/app@tenant/devices/d/up {"uplink_message": {"f_port": 3, "frm_payload": "AQI="}}"#, 3, None),
-            ("application/a/device/d/event/up {\"fPort\": 2, \"data\": \"AQI=\"}\n", 2, None),
-            (r#"{"result": {"uplink_message": {"f_port": 3, "frm_payload": "AQI="}}}"#, 3, None),
-            (r#"[{"fPort": 2, "data": "AQI="}]"#, 2, None),
-            (r#"{"topic": "a/b", "payload": {"fPort": 2, "data": "AQI="}, "qos": 0, "_msgid": "1"}"#, 2, None),
-            (r#"{"topic": "a/b", "payload": "{\"fPort\": 2, \"data\": \"AQI=\"}"}"#, 2, None),
-            (
-                r#"{"payload": {"type": "Buffer", "data": [123, 34, 100, 97, 116, 97, 34, 58, 34, 65, 81, 73, 61, 34, 125]}}"#,
-                0,
-                None,
-            ),
-            (r#"{"port": 4, "payload_raw": {"type": "Buffer", "data": [1, 2]}, "payload_fields": {}}"#, 4, None),
-        ] {
-            let uplink = parse_uplink(text).unwrap();
-            assert_eq!((uplink.payload, uplink.port, uplink.time), (vec![1, 2], port, expected), "{text}");
-        }
+    /// Messages that the playground reads, too (`tests/it/playground/messages.mjs`): what is in each, or why it is no
+    /// uplink.
+    const CASES: &str = include_str!("message/cases.json");
+
+    fn cases(kind: &str) -> Vec<Value> {
+        let cases: Value = serde_json::from_str(CASES).unwrap();
+        cases[kind].as_array().unwrap().clone()
     }
 
     #[test]
-    fn a_payload_that_networks_leave_out_is_empty() {
-        for (text, port) in [
-            (r#"{"deviceInfo": {}, "fCnt": 1, "fPort": 2, "rxInfo": [], "object": {}}"#, 2),
-            (r#"{"devEUI": "AQ==", "fCnt": 1, "fPort": 2, "data": null, "rxInfo": []}"#, 2),
-            (r#"{"deviceInfo": {}, "fPort": 2, "data": ""}"#, 2),
-            (r#"{"uplink_message": {"f_port": 3, "rx_metadata": []}}"#, 3),
-            (r#"{"result": {"uplink_message": {"f_port": 3}}}"#, 3),
-            (r#"{"payload_raw": null, "port": 4}"#, 4),
-        ] {
+    fn finds_payload_port_and_time_of_each_network() {
+        for case in cases("uplinks") {
+            let text = case["text"].as_str().unwrap();
             let uplink = parse_uplink(text).unwrap();
-            assert_eq!((uplink.payload, uplink.port, uplink.time), (Vec::new(), port, None), "{text}");
+            let time: Option<Timestamp> = case["time"].as_str().map(|time| time.parse().unwrap());
+            assert_eq!(case["payload"], hex::encode(&uplink.payload), "{text}");
+            assert_eq!((&case["port"], time), (&Value::from(uplink.port), uplink.time), "{text}");
         }
     }
 
     #[test]
     fn says_why_a_message_is_no_uplink() {
-        for (text, reason) in [
-            ("{", "not JSON"),
-            ("{}", "it has no payload"),
-            (r#"{"data": {}}"#, "it has no payload"),
-            (r#"{"data": "!"}"#, "not Base64"),
-            (r#"{"data": "", "fPort": 256}"#, "not a number from 0 to 255"),
-            (r#"{"data": "", "fPort": "1"}"#, "not a number from 0 to 255"),
-            (r#"{"cmd": "rx", "EUI": "0102", "port": 2, "data": "AQI="}"#, "not hexadecimal, as LORIOT's is"),
-            (r#"{"cmd": "txd", "EUI": "0102", "data": "0102"}"#, "its `cmd` is \"txd\""),
-            (r#"{"data": "aa01"}"#, "may be Base64 or hexadecimal"),
-            (r#"{"data": "AQI=", "port": 2}"#, "no message of ChirpStack"),
-            (r#"{"payload": "AQI=", "port": 2}"#, "it has no payload"),
-            (r#"{"payload": {"type": "Buffer", "data": [1, 2]}}"#, "it has no payload"),
-            (r#"{"deviceInfo": {}, "time": "2026-01-02T03:04:05Z", "devAddr": "01020304"}"#, "it has no payload"),
-            (r#"{"deviceInfo": {}, "queueItemId": "1", "acknowledged": true, "fCntDown": 4}"#, "it has no payload"),
-            (r#"{"end_device_ids": {}, "join_accept": {}}"#, "it has no payload"),
-            (r#"[{"fPort": 2, "data": "AQI="}, {"fPort": 2, "data": "AQI="}]"#, "a list of 2 messages"),
+        let refusals = cases("refusals");
+        let text = |case: &Value, name: &str| case[name].as_str().unwrap().to_owned();
+        let shared = refusals.iter().map(|case| (text(case, "text"), text(case, "reason")));
+        let own = [
             ("{\"result\": {\"uplink_message\": {}}}\n\n{\"result\": {}}", "after the first message: keep one"),
             ("a/b {\"fPort\": 2, \"data\": \"AQI=\"}\na/b {}", "after the first message: keep one"),
             ("a/b AQI=", "not JSON in line 1"),
             ("", "not JSON in line 1: it is empty"),
-        ] {
-            let error = parse_uplink(text).unwrap_err().to_string();
-            assert!(error.contains(reason), "{text}: {error}");
+        ];
+        for (text, reason) in shared.chain(own.map(|(text, reason)| (text.to_owned(), reason.to_owned()))) {
+            let error = parse_uplink(&text).unwrap_err().to_string();
+            assert!(error.contains(&reason), "{text}: {error}");
         }
     }
 }

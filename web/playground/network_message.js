@@ -1,7 +1,8 @@
 // An uplink as a network reports it, in JSON: payload, port and time are found by the names that each network uses, as
-// `airlock functions run --message` finds them.
+// `airlock functions run --message` finds them. The tests of both read the same messages
+// (`replay/src/message/cases.json`).
 
-import { bytesOfBase64, bytesOfHex, timeOf } from "./payload.js";
+import { base64Of, bytesOfBase64, bytesOfHex, timeOf } from "./payload.js";
 
 /** Maximum number of objects around a message. */
 const DEPTH_MAX = 4;
@@ -19,7 +20,7 @@ export function readNetworkMessage(text) {
       if (inner.length > 1) throw new Error(`it is a list of ${inner.length} messages: keep one`);
       inner = inner[0] ?? null;
     } else if (typeof inner === "object") {
-      const found = thingsStack(inner) ?? thingsNetwork2(inner) ?? loriot(inner) ?? chirpStack(inner);
+      const found = thingsStack(inner) ?? thingsNetwork2(inner) ?? loriot(inner) ?? own(inner) ?? chirpStack(inner);
       if (found !== null) return found;
       inner = within(inner);
     } else {
@@ -84,9 +85,18 @@ function loriot(message) {
   const { cmd, EUI, data, ts } = message;
   if (cmd === undefined || EUI === undefined || data === undefined) return null;
   if (cmd !== "rx" && cmd !== "gw") throw new Error(`its \`cmd\` is ${JSON.stringify(cmd)}, not "rx" or "gw" as LORIOT's are`);
-  const payload = typeof data === "string" ? bytesOfHex(data) : null;
+  const payload = typeof data === "string" ? strictHex(data) : null;
   if (payload === null) throw new Error("its `data` is not hexadecimal, as LORIOT's is");
   return { payload, port: portOf(message.port), timeMs: Number.isInteger(ts) ? ts : null };
+}
+
+/**
+ * `{"dev_id": …, "kind": "up", "port": 1, "payload": "AQ==", "received": …, "outcome": …}`, as `airlock history export`
+ * writes it.
+ */
+function own({ dev_id: device, kind, port, payload, received, outcome }) {
+  if ((device ?? null) === null || kind !== "up" || typeof outcome !== "string") return null;
+  return uplinkOf(payload, port, [received]);
 }
 
 /** `{"deviceInfo": …, "data": "AQ==", "fPort": 1}`. The network leaves an empty payload out, or writes it as null. */
@@ -99,7 +109,7 @@ function chirpStack(message) {
     return null;
   } else if (!OF_CHIRPSTACK.some(has)) {
     if (has("port")) throw new Error("it has `data` and `port`, which is no message of ChirpStack: write the payload alone");
-    const isHex = data !== "" && bytesOfHex(data) !== null;
+    const isHex = data !== "" && strictHex(data) !== null;
     if (isHex) throw new Error("its `data` may be Base64 or hexadecimal: write the payload alone");
   }
   return uplinkOf(data, message.fPort, [message.time, message.publishedAt]);
@@ -114,9 +124,19 @@ function uplinkOf(payload, port, times) {
 /** A payload in Base64, or as a `Buffer` of Node.js; none if it is left out. */
 function payloadOf(payload) {
   if (payload === null) return new Uint8Array(0);
-  const bytes = typeof payload === "string" ? bytesOfBase64(payload) : bufferOf(payload);
+  const bytes = typeof payload === "string" ? strictBase64(payload) : bufferOf(payload);
   if (bytes === null) throw new Error("its payload is not Base64");
   return bytes;
+}
+
+/** People write payloads in more ways than networks do. */
+function strictBase64(text) {
+  const bytes = bytesOfBase64(text);
+  return bytes !== null && base64Of(bytes) === text ? bytes : null;
+}
+
+function strictHex(text) {
+  return /^[\s0-9a-f]*$/i.test(text) ? bytesOfHex(text) : null;
 }
 
 /** The bytes of `{"type": "Buffer", "data": [1, 2]}`; null if it is none. */
