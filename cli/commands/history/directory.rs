@@ -73,6 +73,7 @@ impl Directory {
         match self.history.get(&self.app_id, parsed).await? {
             Ok(record) => {
                 let limits = self.history.limits(&record)?;
+                let limits = limits.or_else(|skipped| warn_skipped_limits(&skipped))?;
                 Ok(whole_record_message((record, limits)))
             }
             Err(skipped) => {
@@ -133,6 +134,13 @@ fn only_application(history: &StoredHistory, dir: &Path) -> anyhow::Result<AppId
             bail!(CommandError::invalid(format!("{dir} has several applications: choose one with --app-id: {names}")))
         }
     }
+}
+
+/// Names the file that has limits.
+fn warn_skipped_limits(Skipped { path, reason, .. }: &Skipped) -> anyhow::Result<LimitsByName> {
+    let (path, reason) = (path.display().to_string(), sanitize(reason));
+    warn(format_args!("cannot read {}: {reason}: the limits are not known", sanitize(&path)))?;
+    Ok(LimitsByName::new())
 }
 
 /// Names files whose records are missing.

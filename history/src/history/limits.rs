@@ -24,6 +24,8 @@ const KEPT_MAX: usize = 1000;
 
 /// Maximum length of what is read of the file, in bytes: ours are far shorter.
 const BYTES_MAX: u64 = 4 << 20;
+/// What precedes the checksum, which is the last member of a line: the CRC-32 of the line without it.
+const CHECKSUM: &str = ",\"checksum\":\"";
 
 /// The limits of a line, by their names.
 #[derive(Deserialize)]
@@ -44,9 +46,8 @@ pub(super) fn write(
     let lines = {
         let _change = disk.change()?;
         let path = disk.root().join(FILE);
-        let before = text(&path)?;
-        let lines: String =
-            limits.iter().map(|(hash, by_name)| line(*hash, by_name)).chain(others(&before, limits)).collect();
+        let others = others(&text(&path)?, limits, &path);
+        let lines: String = limits.iter().map(|(hash, by_name)| line(*hash, by_name)).chain(others).collect();
         write_whole(&path, &lines)?;
         lines
     };
@@ -54,17 +55,52 @@ pub(super) fn write(
 }
 
 /// The lines with other limits, each once. What is no such line is left out.
-fn others(before: &str, limits: &BTreeMap<[u8; 8], BTreeMap<String, u64>>) -> impl Iterator<Item = String> {
+fn others(before: &str, limits: &BTreeMap<[u8; 8], BTreeMap<String, u64>>, path: &Path) -> Vec<String> {
     let mut known: BTreeSet<String> = limits.keys().map(hex::encode).collect();
-    let is_other = move |line: &&str| serde_json::from_str(line).is_ok_and(|Line { limits, .. }| known.insert(limits));
-    before.lines().filter(is_other).take(KEPT_MAX).map(|line| format!("{line}\n"))
+    let (mut lines, mut changed) = (Vec::new(), 0_usize);
+    for line in before.lines() {
+        let Some(Line { limits, .. }) = parse(line) else {
+            changed += 1;
+            continue;
+        };
+        if known.insert(limits) {
+            lines.push(format!("{line}\n"));
+        }
+    }
+    if changed > 0 {
+        tracing::warn!(path = %path.display(), lines = changed, "lines with limits have changed, and are left out");
+    }
+    lines.truncate(KEPT_MAX);
+    lines
 }
 
-/// The limits with this hash in the file of a directory; empty if it does not have them.
+/// The limits with this hash in the file of a directory; empty if it does not have them. An error if they may be in a
+/// line that has changed.
 pub(super) fn read(root: &Path, hash: [u8; 8]) -> Result<BTreeMap<String, u64>, Error> {
-    let (text, hash) = (text(&root.join(FILE))?, hex::encode(hash));
-    let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    Ok(lines.find(|line| line.limits == hash).map(|line| line.by_name).unwrap_or_default())
+    let path = root.join(FILE);
+    let (text, hash) = (text(&path)?, hex::encode(hash));
+    let mut changed: Option<usize> = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        match parse(line) {
+            Some(Line { limits, by_name }) if limits == hash => return Ok(by_name),
+            Some(_) => {}
+            None => _ = changed.get_or_insert(number),
+        }
+    }
+    changed.map_or(Ok(BTreeMap::new()), |number| Err(Error::damaged(&path, format!("line {number} has changed"))))
+}
+
+/// The limits of a line; none if it has changed. Lines of earlier versions have no checksum.
+fn parse(line: &str) -> Option<Line> {
+    let Some((members, checksum)) = line.strip_suffix("\"}").and_then(|line| line.rsplit_once(CHECKSUM)) else {
+        return serde_json::from_str(line).ok();
+    };
+    let line = format!("{members}}}");
+    (self::checksum(&line) == checksum).then(|| serde_json::from_str(&line).ok())?
+}
+
+fn checksum(line: &str) -> String {
+    format!("{:08x}", crc32fast::hash(line.as_bytes()))
 }
 
 /// The text of the file; empty if it does not exist.
@@ -79,7 +115,9 @@ fn line(hash: [u8; 8], by_name: &BTreeMap<String, u64>) -> String {
     let mut members: Map<String, Value> = by_name.iter().map(|(name, value)| (name.clone(), (*value).into())).collect();
     // As the column of that name has them.
     members.insert("limits".to_owned(), hex::encode(hash).into());
-    format!("{}\n", Value::Object(members))
+    let line = Value::Object(members).to_string();
+    let members = line.strip_suffix('}').unwrap_or_default();
+    format!("{members}{CHECKSUM}{}\"}}\n", checksum(&line))
 }
 
 #[cfg(test)]
@@ -97,8 +135,10 @@ mod tests {
         write(&disk, None, &of(2, 20)).unwrap();
         write(&disk, None, &of(1, 10)).unwrap();
         let text = fs::read_to_string(dir.path().join(FILE)).unwrap();
-        let lines = [(1, 10), (2, 20)]
-            .map(|(byte, fuel)| format!("{{\"fuel\":{fuel},\"limits\":\"{}\"}}\n", hex::encode([byte; 8])));
+        let lines = [(1, 10, "c99d1b9d"), (2, 20, "f1f9fb0d")].map(|(byte, fuel, checksum)| {
+            let id = hex::encode([byte; 8]);
+            format!("{{\"fuel\":{fuel},\"limits\":\"{id}\",\"checksum\":\"{checksum}\"}}\n")
+        });
         assert_eq!(text, lines.concat());
         assert_eq!(read(dir.path(), [2; 8]).unwrap(), of(2, 20).into_values().next().unwrap());
         assert!(read(dir.path(), [4; 8]).unwrap().is_empty());
@@ -109,5 +149,34 @@ mod tests {
         fs::write(dir.path().join(FILE), format!("{text}{long}")).unwrap();
         write(&disk, None, &of(3, 30)).unwrap();
         assert_eq!(fs::read_to_string(dir.path().join(FILE)).unwrap().lines().count(), 3);
+    }
+
+    #[test]
+    fn a_line_that_has_changed_is_named_and_never_read_as_other_limits() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        let by_name = BTreeMap::from([("fuel".to_owned(), 1234), ("memory_bytes".to_owned(), 5678)]);
+        let (first, second) = (line([1; 8], &by_name), line([2; 8], &by_name));
+        for place in 0..second.len() - 1 {
+            for bit in 0..7 {
+                let mut changed = second.clone().into_bytes();
+                changed[place] ^= 1 << bit;
+                fs::write(&path, [first.as_bytes(), &changed].concat()).unwrap();
+                assert_eq!(read(dir.path(), [1; 8]).unwrap(), by_name);
+                match read(dir.path(), [2; 8]) {
+                    Err(Error::Damaged { source, .. }) => assert!(source.to_string().starts_with("line "), "{source}"),
+                    read => panic!("{place} {bit}: {read:?}"),
+                }
+            }
+        }
+        // Nobody else's line has changed, so that these limits are not known.
+        fs::write(&path, &first).unwrap();
+        assert!(read(dir.path(), [2; 8]).unwrap().is_empty());
+        // Earlier versions wrote none.
+        let earlier = format!("{{\"fuel\":7,\"limits\":\"{}\"}}\n", hex::encode([3; 8]));
+        fs::write(&path, &earlier).unwrap();
+        assert_eq!(read(dir.path(), [3; 8]).unwrap()["fuel"], 7);
+        write(&Disk::new(dir.path().to_owned(), None), None, &BTreeMap::from([([1; 8], by_name)])).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), [first, earlier].concat());
     }
 }

@@ -71,9 +71,10 @@ impl StoredHistory {
     }
 
     /// The limits within which the functions of a record ran, by their names; none if no function ran, or they are not
-    /// known.
-    pub fn limits(&self, record: &Record) -> Result<BTreeMap<String, u64>, Error> {
-        record.limits.map_or(Ok(BTreeMap::new()), |hash| limits::read(self.disk.root(), hash))
+    /// known. Otherwise the file of limits, if it cannot be read or may have them in a line that has changed.
+    pub fn limits(&self, record: &Record) -> Result<Result<BTreeMap<String, u64>, Skipped>, Error> {
+        let limits = record.limits.map_or(Ok(BTreeMap::new()), |hash| limits::read(self.disk.root(), hash));
+        limits.map_or_else(|error| Skipped::of(error).map(Err), |limits| Ok(Ok(limits)))
     }
 }
 

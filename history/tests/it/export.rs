@@ -116,7 +116,11 @@ async fn limits_are_in_a_file_beside_the_records_while_history_is_on() {
     }
     let text = fs::read_to_string(harness.path().join("limits.jsonl")).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines, [json!({"limits": "0101010101010101"}), json!({"limits": "abababababababab", "fuel": 7})]);
+    let expected = [
+        json!({"limits": "0101010101010101", "checksum": "26f143cf"}),
+        json!({"fuel": 7, "limits": "abababababababab", "checksum": "5db1bd79"}),
+    ];
+    assert_eq!(lines, expected);
     let off = Harness::with(Settings { bytes_max: 0, ..Settings::default() });
     off.open().write_limits(limits).await.unwrap();
     assert!(!off.path().join("limits.jsonl").exists());
