@@ -27,8 +27,8 @@ pub struct Settings {
     pub days_max: u32,
     /// Time that a live message waits to be on disk before it goes on, in milliseconds.
     pub wait_ms_max: u64,
-    /// Maximum size of messages in memory that wait to be written, in bytes. If there are more, further ones are not
-    /// kept.
+    /// Maximum size of messages in memory that wait to be written, in bytes, at most 256 MiB. If there are more, further
+    /// ones are not kept.
     pub queue_bytes_max: usize,
     /// Size of the file of new messages, in bytes, at which they move to Parquet files: up to four times this if
     /// they are of 512 applications or more, but at most an eighth of each limit that is set.

@@ -1,10 +1,12 @@
 //! Records that are on disk, but not yet in Parquet files.
 
 pub(crate) mod block;
+mod blocks;
 pub(crate) mod chart;
 pub(crate) mod codec;
 pub(crate) mod disk;
 pub(crate) mod group;
+pub(crate) mod index;
 mod numbers;
 pub(crate) mod owner;
 pub(crate) mod search;
@@ -22,8 +24,9 @@ use server::status::ErrorChain;
 
 use self::{
     group::RawBlock,
+    index::Index,
     owner::OwnDir,
-    segment::{Index, Segment, is_segment},
+    segment::{Segment, is_segment},
 };
 use crate::{
     Error, Loss, RecordId, Skipped,
@@ -78,8 +81,9 @@ impl Tail {
             let paths = list(&dir.path)?.into_iter();
             for path in paths.filter(|path| is_segment(path)) {
                 match Segment::recover(path) {
-                    Err(Error::Damaged { path, .. }) => {
-                        tracing::warn!(path = %path.display(), "a file in the directory of history is not read");
+                    Err(Error::Damaged { path, source }) => {
+                        let path = path.display();
+                        tracing::warn!(%path, error = %source, "a file in the directory of history is not read");
                     }
                     segment => segments.push(Arc::new(segment?)),
                 }

@@ -8,10 +8,7 @@ use crate::{
     query::Filter,
     reader::objects::Objects,
     sealed::name::{self, FileName},
-    tail::{
-        disk::Disk,
-        segment::{Index, Segment},
-    },
+    tail::{disk::Disk, index::Index, segment::Segment},
 };
 
 /// A place of records.

@@ -11,6 +11,10 @@ const FILES_MIN: u64 = 8;
 /// No limit of a single application makes segments smaller than this, in bytes: all applications share them.
 const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 
+/// Maximum size of the records that wait to be written, in bytes: all of them may get into one segment, whose size is
+/// limited, too.
+const QUEUE_BYTES_MAX: usize = 256 << 20;
+
 /// Maximum size of a segment, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentBytes {
@@ -71,7 +75,7 @@ impl Bounds {
     }
 
     pub(crate) fn queue_bytes_max(&self) -> usize {
-        self.settings.queue_bytes_max
+        self.settings.queue_bytes_max.min(QUEUE_BYTES_MAX)
     }
 
     /// Returns the maximum size of a segment: a small part of every limit.

@@ -61,14 +61,16 @@ fn compress(records: &[u8], is_worth_it: bool, scratch: &mut Vec<u8>, out: &mut 
     records.len() as u32
 }
 
-/// The length that the block at the start of `bytes` claims to have in the file. None if no block begins there.
+/// The length that the block at the start of `bytes` claims to have in the file. None if no block begins there, or it
+/// claims more than a block has.
 pub(crate) fn claimed_length(bytes: &[u8]) -> Option<usize> {
     let mut input = Input(bytes);
     if input.array()? != MAGIC {
         return None;
     }
     let _checksum = input.array::<4>()?;
-    HEADER_BYTES.checked_add(u32::from_le_bytes(input.array()?) as usize)
+    let stored = u32::from_le_bytes(input.array()?) as usize;
+    (stored <= RECORDS_BYTES_MAX).then_some(HEADER_BYTES + stored)
 }
 
 /// Reads the block at the start of `bytes`. None if it is not whole.

@@ -4,10 +4,7 @@ use crate::{
     Error, Skipped,
     chart::{batch::Batch, collector::Collector},
     query::Filter,
-    tail::{
-        codec, search,
-        segment::{BlockPlace, Segment},
-    },
+    tail::{codec, index::BlockPlace, search, segment::Segment},
 };
 
 /// Adds the uplinks of a segment to a chart. Blocks that cannot be read are skipped.

@@ -5,7 +5,8 @@ use crate::{
     query::{Filter, Shared},
     tail::{
         codec,
-        segment::{BlockPlace, Index, Segment},
+        index::{BlockPlace, Index},
+        segment::Segment,
     },
 };
 

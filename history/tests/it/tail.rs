@@ -3,7 +3,7 @@
 use std::fs;
 
 use futures::future::join_all;
-use history::{Kind, Loss, NewRecord, Query, Settings};
+use history::{Kind, Loss, NewRecord, Query, Settings, StoredHistory};
 use types::Clock;
 
 use crate::harness::{Harness, app, counters, dev, everything, page, segments};
@@ -70,6 +70,27 @@ async fn a_changed_block_takes_no_others_with_it_and_foreign_files_stay() {
     history.seal().await.unwrap();
     assert_eq!(counters(&history, everything()).await, [4, 3, 2, 0]);
     assert_eq!(fs::read_to_string(&foreign).unwrap(), "not ours");
+}
+
+#[tokio::test]
+async fn a_file_that_is_larger_than_any_of_ours_is_named_and_stays() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "a1", 1).await;
+    history.close().await.unwrap();
+    drop(history);
+    let large = segments(&harness)[0].with_file_name("large.tail");
+    fs::copy(&segments(&harness)[0], &large).unwrap();
+    // What is behind its only block takes no room on the disk.
+    fs::File::options().write(true).open(&large).unwrap().set_len(600 << 20).unwrap();
+    let skipped = StoredHistory::open(harness.path()).unwrap().skipped().to_vec();
+    let [skipped] = &skipped[..] else { panic!("{skipped:?}") };
+    assert!(skipped.path == large && skipped.reason.contains("too large"), "{skipped:?}");
+    let history = harness.open();
+    harness.uplink(&history, "a1", 2).await;
+    history.seal().await.unwrap();
+    assert_eq!(counters(&history, everything()).await, [2, 1]);
+    assert_eq!(fs::metadata(&large).unwrap().len(), 600 << 20);
 }
 
 #[tokio::test]
