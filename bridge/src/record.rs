@@ -1,5 +1,6 @@
-//! Records uplinks in the history of a bridge, with what became of them.
+//! Records in the history of a bridge: uplinks with what became of them, and other events.
 
+pub mod event;
 mod id;
 
 use std::{collections::BTreeMap, future::ready, sync::Arc};
@@ -12,10 +13,14 @@ use serde_json::value::RawValue;
 use server::status::ErrorChain;
 use types::{AppId, DevId, Metadata, Timestamp};
 
-use self::id::id;
+use self::{
+    event::{ReceivedEvent, compact},
+    id::id,
+};
 use crate::{
     Environment, Error, StateDir,
     codec::outcome::{CodecError, Decoded, Run},
+    metrics,
 };
 
 /// Records what a bridge has processed.
@@ -93,6 +98,22 @@ impl Recorder {
         }
     }
 
+    /// Records an event of a device, unless there is none, in the same way. One that is no JSON is counted.
+    pub fn record_event(
+        &self,
+        (application, device): (&str, &str),
+        event: impl FnOnce() -> Option<ReceivedEvent>,
+    ) -> BoxFuture<'static, ()> {
+        let Some(history) = &self.history else { return ready(()).boxed() };
+        match (id::<AppId>(application), id::<DevId>(device)) {
+            (Some(app_id), Some(dev_id)) if history.keeps(&app_id) => match event() {
+                Some(event) => append_event(history, (&app_id, &dev_id), &event),
+                None => ready(()).boxed(),
+            },
+            _ => ready(()).boxed(),
+        }
+    }
+
     fn append(
         &self,
         history: &History,
@@ -136,6 +157,23 @@ impl Recorder {
             tracing::error!(error = %ErrorChain(&error), "history was not closed");
         }
     }
+}
+
+fn append_event(
+    history: &History,
+    (app_id, dev_id): (&AppId, &DevId),
+    event: &ReceivedEvent,
+) -> BoxFuture<'static, ()> {
+    let ReceivedEvent { kind, received, body, failure } = event;
+    let Some(result) = compact(body) else {
+        metrics::event("malformed");
+        return ready(()).boxed();
+    };
+    let kind = Kind::Event((*kind).to_owned());
+    let outcome = if failure.is_some() { Outcome::Failed } else { Outcome::NotConverted };
+    let new = NewRecord::new(app_id, dev_id, &kind, *received);
+    let new = NewRecord { outcome, result: &result, failure: failure.as_deref(), ..new };
+    history.append(&new).map(drop).boxed()
 }
 
 /// The settings for a bridge of this name. A handler may have the same ones, and an application of somebody else with

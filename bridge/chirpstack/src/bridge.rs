@@ -198,6 +198,7 @@ impl Parts<'_> {
             directory: self.directory.clone(),
             chirpstack,
             applications: self.applications.clone(),
+            recorder: self.recorder.clone(),
             dedup: self.dedup(),
             clock: self.clock.clone(),
         });

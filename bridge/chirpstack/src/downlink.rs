@@ -1,4 +1,4 @@
-//! Downlink commands in, encoded commands to ChirpStack.
+//! Downlink commands in, encoded commands to ChirpStack; what became of each into history.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,7 +9,13 @@ use bridge::{
     metrics,
     publish::output::{Output, PublishOutcome},
     receive::dedup::Dedup,
+    record::{
+        Recorder,
+        event::{DOWNLINK_FAILED, DOWNLINK_SCHEDULED, ReceivedEvent},
+    },
 };
+use bytes::Bytes;
+use futures::future::{BoxFuture, join};
 use link::delivery::Delivery;
 use serde::Serialize;
 use serde_json::{
@@ -38,6 +44,7 @@ pub(super) struct Downlinks {
     pub(super) chirpstack: Output,
     /// Output on which applications publish commands, and receive the reasons of refusals.
     pub(super) applications: Arc<Output>,
+    pub(super) recorder: Arc<Recorder>,
     pub(super) dedup: Dedup,
     pub(super) clock: Arc<dyn Clock>,
 }
@@ -69,7 +76,7 @@ impl Downlinks {
             return ack.acknowledge().await;
         }
         let outcome = match self.translate(topic, &payload).await {
-            Ok(Some(command)) => self.chirpstack.publish(topic, command).await,
+            Ok(Some(command)) => self.pass_on(topic, command.into()).await,
             Ok(None) => own_command(topic),
             Err(error) => self.refuse(topic, &error).await,
         };
@@ -120,11 +127,36 @@ impl Downlinks {
         serde_json::to_vec(&command).map(Some).map_err(failed)
     }
 
+    /// Passes a command on, and puts it into history once ChirpStack's broker has it.
+    async fn pass_on(&self, topic: Topic<'_>, command: Bytes) -> PublishOutcome {
+        let outcome = self.chirpstack.publish(topic, command.clone()).await;
+        if outcome == PublishOutcome::Published {
+            self.record(topic, DOWNLINK_SCHEDULED, command, None).await;
+        }
+        outcome
+    }
+
     async fn refuse(&self, topic: Topic<'_>, error: &CodecError) -> PublishOutcome {
         metrics::downlink("refused");
         let info = self.device_info(topic).await;
         let log = LogEvent::failure(error, Code::DownlinkCodec, self.clock.now(), info.as_deref());
-        self.applications.publish_written(topic.with("event/log"), log.to_json()).await
+        let log = log.to_json().map(Bytes::from);
+        let body = log.as_ref().cloned().unwrap_or_default();
+        let recorded = self.record(topic, DOWNLINK_FAILED, body, Some(error.to_string()));
+        join(self.applications.publish_written(topic.with("event/log"), log), recorded).await.0
+    }
+
+    /// Puts what became of a command into history. What this returns resolves when it is there, or is counted as lost.
+    fn record(
+        &self,
+        topic: Topic<'_>,
+        kind: &'static str,
+        body: Bytes,
+        failure: Option<String>,
+    ) -> BoxFuture<'static, ()> {
+        let received = self.clock.now();
+        let event = ReceivedEvent { kind, received, body, failure };
+        self.recorder.record_event((topic.application_id, topic.dev_eui), || Some(event))
     }
 
     /// Returns `deviceInfo` of the device, with only its EUI if nothing else is known.

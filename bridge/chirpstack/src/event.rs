@@ -4,6 +4,7 @@ pub(super) mod forms;
 pub(super) mod incoming;
 pub(super) mod log_event;
 mod object;
+pub(super) mod other;
 pub(super) mod radio;
 mod record;
 pub(super) mod topic;

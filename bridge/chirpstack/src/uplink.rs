@@ -1,4 +1,4 @@
-//! Events in, decoded events out; uplinks also into history.
+//! Events in, decoded events out, and all of them into history.
 
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ use super::{
         UplinkEvent,
         incoming::Incoming,
         log_event::{Code, LogEvent},
+        other,
         topic::Topic,
     },
 };
@@ -34,7 +35,7 @@ pub(super) struct Uplinks {
 }
 
 impl Uplinks {
-    /// Publishes an event, then acknowledges it. An uplink is in history by then, or is counted as lost.
+    /// Publishes an event, then acknowledges it. It is in history by then, or is counted as lost.
     pub(super) async fn handle(&self, Incoming { topic, payload, ack }: Incoming) {
         let Some(topic) = Topic::parse(&topic, "") else {
             // The filter lets no other topic through.
@@ -42,11 +43,22 @@ impl Uplinks {
         };
         let outcome = match topic.event() {
             Some("up") => self.uplink(topic, payload).await,
-            _ => self.republisher.publish_unchanged(topic, payload).await,
+            _ => {
+                let record = |payload: &Payload| self.record_other(topic, payload);
+                self.republisher.publish_recorded(topic, payload, record).await
+            }
         };
         if outcome.is_settled() {
             ack.acknowledge().await;
         }
+    }
+
+    /// Puts another event into history, like an uplink.
+    fn record_other(&self, topic: Topic<'_>, payload: &Payload) -> BoxFuture<'static, ()> {
+        self.recorder.record_event((topic.application_id, topic.dev_eui), || {
+            // An entry that has no JSON is published to no broker either.
+            other::to_received(topic.event()?, payload.to_json().ok()?, self.clock.now())
+        })
     }
 
     async fn uplink(&self, topic: Topic<'_>, payload: Payload) -> PublishOutcome {

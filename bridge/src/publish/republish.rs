@@ -1,6 +1,11 @@
 //! Publishes what came from a network, each message once.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, future::ready, sync::Arc};
+
+use futures::{
+    FutureExt,
+    future::{BoxFuture, join},
+};
 
 use crate::{
     metrics,
@@ -19,6 +24,16 @@ pub struct Republisher {
 impl Republisher {
     /// Publishes a message that has nothing to decode.
     pub async fn publish_unchanged(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> PublishOutcome {
+        self.publish_recorded(topic, payload, |_| ready(()).boxed()).await
+    }
+
+    /// The same, and records it unless it is a copy. What `record` returns resolves when that is done.
+    pub async fn publish_recorded(
+        &self,
+        topic: impl OutputTopic,
+        payload: impl Into<Payload>,
+        record: impl FnOnce(&Payload) -> BoxFuture<'static, ()>,
+    ) -> PublishOutcome {
         let payload = payload.into();
         let key = self.dedup.key(topic, payload.bytes());
         if self.dedup.contains(key) {
@@ -26,7 +41,8 @@ impl Republisher {
             return PublishOutcome::Dropped;
         }
         metrics::event("forwarded");
-        self.publish_last(topic, serde_json::Result::Ok(payload), key).await
+        let recorded = record(&payload);
+        join(self.publish_last(topic, serde_json::Result::Ok(payload), key), recorded).await.0
     }
 
     /// Publishes the last of the messages that one becomes, after which a copy of that one is a duplicate.

@@ -169,6 +169,7 @@ impl Parts<'_> {
             directory: self.directory.clone(),
             webhooks: self.webhooks.clone(),
             applications: self.applications.clone(),
+            recorder: self.recorder.clone(),
             dedup: self.dedup(),
             clock: self.clock.clone(),
         });

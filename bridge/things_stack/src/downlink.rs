@@ -14,8 +14,14 @@ use bridge::{
     metrics,
     publish::output::{Output, PublishOutcome},
     receive::dedup::Dedup,
+    record::{
+        Recorder,
+        event::{DOWNLINK_FAILED, ReceivedEvent},
+    },
 };
+use bytes::Bytes;
 use client::things_stack::{QueueOperation, VersionIds};
+use futures::future::{BoxFuture, join};
 use link::{backoff::Backoff, delivery::Delivery};
 use serde_json::value::{RawValue, to_raw_value};
 use server::status::ErrorChain;
@@ -39,6 +45,7 @@ pub(super) struct Downlinks {
     pub(super) webhooks: Arc<WebhookIds>,
     /// Output on which applications publish downlinks, and receive the reasons of failures.
     pub(super) applications: Arc<Output>,
+    pub(super) recorder: Arc<Recorder>,
     pub(super) dedup: Dedup,
     pub(super) clock: Arc<dyn Clock>,
 }
@@ -166,11 +173,22 @@ impl Downlinks {
     async fn fail(&self, topic: Topic<'_>, payload: &[u8], error: &CodecError) -> PublishOutcome {
         metrics::downlink("refused");
         for failed in FailedDownlink::all(topic, payload, error, self.clock.now()) {
-            if !self.applications.publish_written(topic.with("down/failed"), failed.to_json()).await.is_settled() {
+            let failed = failed.to_json().map(Bytes::from);
+            let recorded = self.record(topic, failed.as_ref().cloned().unwrap_or_default(), error);
+            let published = self.applications.publish_written(topic.with("down/failed"), failed);
+            if !join(published, recorded).await.0.is_settled() {
                 return PublishOutcome::Stopped;
             }
         }
         PublishOutcome::Published
+    }
+
+    /// Puts a downlink that failed into history. What this returns resolves when it is there, or is counted as lost.
+    fn record(&self, topic: Topic<'_>, body: Bytes, error: &CodecError) -> BoxFuture<'static, ()> {
+        let received = self.clock.now();
+        let failure = Some(error.to_string());
+        let failed = || Some(ReceivedEvent { kind: DOWNLINK_FAILED, received, body, failure });
+        self.recorder.record_event((topic.application, topic.device), failed)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Messages in, decoded messages out; uplinks also into history.
+//! Messages in, decoded messages out, and all of them into history.
 
 pub(super) mod decoder;
 
@@ -20,7 +20,7 @@ use self::decoder::Decoder;
 use super::{
     application::topic::Topic,
     formatter::{decoded::Decoded, measurements::Measurements},
-    message::{downlink::DownlinkEvent, report::Report, uplink::UplinkMessage},
+    message::{downlink::DownlinkEvent, other, report::Report, uplink::UplinkMessage},
 };
 
 /// Publishes messages, uplinks with the payload that their formatter makes of them.
@@ -32,7 +32,7 @@ pub(super) struct Uplinks {
 }
 
 impl Uplinks {
-    /// Publishes a message, then acknowledges it. An uplink is in history by then, or is counted as lost.
+    /// Publishes a message, then acknowledges it. It is in history by then, or is counted as lost.
     pub(super) async fn handle(&self, Delivery { topic, payload, ack, .. }: Delivery) {
         let Some(topic) = Topic::parse(&topic, "") else {
             // The filter lets no other topic through.
@@ -47,12 +47,24 @@ impl Uplinks {
             }
             rest => match DownlinkEvent::kind(rest) {
                 Some(kind) => self.downlink(topic, kind, payload).await,
-                None => self.republisher.publish_unchanged(topic, payload).await,
+                None => self.publish_unchanged(topic, payload).await,
             },
         };
         if outcome.is_settled() {
             ack.acknowledge().await;
         }
+    }
+
+    /// Publishes a message other than an uplink, which has nothing to decode.
+    async fn publish_unchanged(&self, topic: Topic<'_>, payload: Bytes) -> PublishOutcome {
+        let body = payload.clone();
+        self.republisher.publish_recorded(topic, payload, |_| self.record_other(topic, body)).await
+    }
+
+    /// Puts a message other than an uplink into history, like an uplink.
+    fn record_other(&self, topic: Topic<'_>, body: Bytes) -> BoxFuture<'static, ()> {
+        let received = || other::to_received(topic.rest, body, self.clock.now());
+        self.recorder.record_event((topic.application, topic.device), received)
     }
 
     async fn uplink(&self, topic: Topic<'_>, payload: Bytes) -> PublishOutcome {
@@ -131,7 +143,7 @@ impl Uplinks {
     /// Publishes the outcome of a downlink, with its payload decoded.
     async fn downlink(&self, topic: Topic<'_>, kind: &'static str, payload: Bytes) -> PublishOutcome {
         let Some(event) = DownlinkEvent::parse(kind, &payload) else {
-            return self.republisher.publish_unchanged(topic, payload.clone()).await;
+            return self.publish_unchanged(topic, payload.clone()).await;
         };
         let key = self.republisher.dedup.key(topic, &payload[..]);
         if self.republisher.dedup.contains(key) {
@@ -152,7 +164,8 @@ impl Uplinks {
             }
         };
         metrics::event("forwarded");
-        self.republisher.publish_last(topic, json, key).await
+        let recorded = self.record_other(topic, json.as_ref().unwrap_or(&payload).clone());
+        join!(self.republisher.publish_last(topic, json, key), recorded).0
     }
 }
 

@@ -11,11 +11,10 @@ use types::{
     NetworkUplink, Timestamp,
 };
 
-use crate::event::radio::{self, RxInfo, TxInfo};
-
-/// Codes of `log` events that report a downlink that will not be sent.
-const DOWNLINK_CODES: [&str; 5] =
-    ["DOWNLINK_PAYLOAD_SIZE", "DOWNLINK_CODEC", "DOWNLINK_GATEWAY", "F_CNT_DOWN", "EXPIRED"];
+use crate::event::{
+    other::DOWNLINK_CODES,
+    radio::{self, RxInfo, TxInfo},
+};
 
 /// Reasons why an event cannot be read.
 #[derive(Debug, thiserror::Error)]

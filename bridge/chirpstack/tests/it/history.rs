@@ -9,7 +9,7 @@ use history::{ApplicationSettings, Outcome, Query, Record, Settings, StoredHisto
 use serde_json::{Value, json};
 use testing::{CHIRPSTACK_APPLICATION, MqttClient, RedisProcess, chirpstack_uplink, soon};
 
-use crate::harness::{Network, send, topic, uplink};
+use crate::harness::{Network, command_topic, send, topic, uplink};
 
 const DEVICE: &str = "a300000000000000";
 const SCRIPT: &str = "function decodeUplink(input) {
@@ -134,6 +134,55 @@ async fn uplinks_that_no_codec_ran_for_are_recorded_and_copies_are_not() {
     assert!(
         records[2].failure.as_ref().is_some_and(|failure| failure.contains("has no device profile")),
         "{records:#?}"
+    );
+}
+
+#[tokio::test]
+async fn other_events_and_commands_are_recorded_under_the_names_that_the_handler_has() {
+    let Some(network) = Network::start().await else { return };
+    network.device(DEVICE, SCRIPT);
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    let bridge = bridge(&network, Settings::default()).await;
+    for (event, body) in [
+        ("join", "{ \"devAddr\": \"00030000\",\n \"time\": \"2026-11-22T16:45:55Z\" }"),
+        ("txack", r#"{"downlinkId":1}"#),
+        // A copy, and what is no JSON.
+        ("txack", r#"{"downlinkId":1}"#),
+        ("ack", "acknowledged"),
+        ("ack", r#"{"acknowledged":true}"#),
+        ("log", r#"{"code":"EXPIRED","description":"too late"}"#),
+        ("of-next-year", "{}"),
+    ] {
+        chirpstack.publish(&topic(DEVICE, event), body).await;
+    }
+    while application.next().await.kind() != "event/of-next-year" {}
+    for command in [json!({"devEui": DEVICE, "fPort": 9, "data": "Bw=="}), json!({"devEui": DEVICE, "object": {}})] {
+        application.publish(&command_topic(DEVICE), command.to_string()).await;
+    }
+    while application.next().await.kind() != "event/log" {}
+    bridge.stop().await;
+    let records = records(&network).await;
+    let [joined, sent, acknowledged, expired, scheduled, refused] = &records[..] else { panic!("{records:#?}") };
+    for (record, kind, is_failure) in [
+        (joined, "activations", false),
+        (sent, "down/sent", false),
+        (acknowledged, "down/acks", false),
+        (expired, "down/errors", true),
+        (scheduled, "down/scheduled", false),
+        (refused, "down/errors", true),
+    ] {
+        assert_eq!((record.dev_id.as_str(), record.kind.as_str()), (DEVICE, kind), "{record:#?}");
+        assert_eq!((record.outcome.is_failure(), record.failure.is_some()), (is_failure, is_failure), "{record:#?}");
+    }
+    assert_eq!(joined.result, r#"{"devAddr":"00030000","time":"2026-11-22T16:45:55Z"}"#);
+    assert_eq!(joined.received.to_rfc3339(), "2026-11-22T16:45:55Z");
+    assert_eq!(expired.failure.as_deref(), Some("too late"));
+    let command: Value = serde_json::from_str(&scheduled.result).unwrap();
+    assert_eq!((&command["fPort"], &command["data"]), (&json!(9), &json!("Bw==")));
+    let refusal: Value = serde_json::from_str(&refused.result).unwrap();
+    assert_eq!(
+        (refusal["code"].as_str(), refusal["description"].as_str()),
+        (Some("DOWNLINK_CODEC"), refused.failure.as_deref())
     );
 }
 

@@ -1,7 +1,5 @@
 //! Messages of The Things Stack as events that do not depend on the network.
 
-use std::collections::BTreeMap;
-
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bridge::message::radio::{lenient, lenient_list};
 use serde::Deserialize;
@@ -14,7 +12,10 @@ use types::{
 use super::send::CORRELATION_PREFIX;
 use crate::{
     application::topic::Topic,
-    message::radio::{self, RxMetadata, Settings},
+    message::{
+        other::ErrorDetails,
+        radio::{self, RxMetadata, Settings},
+    },
 };
 
 /// Reasons why a message cannot be read.
@@ -100,15 +101,7 @@ struct ConfirmedRetry {
 #[serde(default)]
 struct Failed {
     downlink: Downlink,
-    error: Details,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Details {
-    /// A text such as `no {what} for the device`.
-    message_format: String,
-    attributes: BTreeMap<String, Value>,
+    error: ErrorDetails,
 }
 
 /// The event that a message reports, and what tells copies of it.
@@ -227,16 +220,5 @@ impl Downlink {
         let ConfirmedRetry { attempt, max_attempts } = *self.confirmed_retry.as_ref()?;
         (max_attempts > 0 && attempt >= max_attempts)
             .then(|| format!("the device did not acknowledge the downlink, which was sent {attempt} times"))
-    }
-}
-
-impl Details {
-    fn text(&self) -> String {
-        let mut text = self.message_format.clone();
-        for (name, value) in &self.attributes {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            text = text.replace(&format!("{{{name}}}"), &value);
-        }
-        text
     }
 }

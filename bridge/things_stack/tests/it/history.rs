@@ -80,6 +80,42 @@ async fn an_uplink_is_recorded_with_what_its_formatter_saw_and_made_of_it() {
     assert!(unchanged.functions.is_none() && unchanged.result.is_empty());
 }
 
+#[tokio::test]
+async fn other_messages_are_recorded_under_the_names_that_the_handler_has() {
+    let Some(network) = Network::start().await else { return };
+    network.default_script(SCRIPT, "function decodeDownlink(input) { return {data: {n: input.bytes[0]}} }");
+    network.device("dev1");
+    let bridge = bridge(&network).await;
+    let (mut things_stack, mut application) = (network.things_stack().await, network.application().await);
+    let downlink = json!({"f_port": 1, "frm_payload": "Bw=="});
+    for (kind, message) in [
+        ("join", json!({"received_at": "2026-11-22T16:00:00Z", "join_accept": {}})),
+        ("down/queued", json!({"downlink_queued": downlink})),
+        ("down/sent", json!({"downlink_sent": downlink})),
+        ("down/ack", json!({"downlink_ack": downlink})),
+        ("down/nack", json!({"downlink_nack": downlink})),
+        ("down/failed", json!({"downlink_failed": {"downlink": downlink, "error": {"message_format": "no path"}}})),
+    ] {
+        things_stack.publish(&topic("dev1", kind), message.to_string()).await;
+        assert_eq!(application.next().await.topic, topic("dev1", kind));
+    }
+    application.publish(&topic("dev1", "down/push"), "{}").await;
+    assert_eq!(application.next().await.topic, topic("dev1", "down/failed"));
+    bridge.stop().await;
+    let records = records(&network, "sensors_lab").await;
+    let kinds: Vec<_> = records.iter().map(|record| record.kind.as_str()).collect();
+    let [scheduled, failed] = ["down/scheduled", "down/errors"];
+    assert_eq!(kinds, ["activations", scheduled, "down/sent", "down/acks", failed, failed, failed], "{records:#?}");
+    let failures: Vec<_> = records.iter().filter_map(|record| record.failure.as_deref()).collect();
+    let [not_acknowledged, no_path, refused] = failures[..] else { panic!("{failures:?}") };
+    assert_eq!((not_acknowledged, no_path), ("the device did not acknowledge the downlink", "no path"));
+    assert!(refused.contains("`downlinks` is missing"), "{refused}");
+    assert!(records.iter().all(|record| record.outcome.is_failure() == record.failure.is_some()), "{records:#?}");
+    assert_eq!(records[0].received.to_rfc3339(), "2026-11-22T16:00:00Z");
+    let sent: Value = serde_json::from_str(&records[2].result).unwrap();
+    assert_eq!(sent["downlink_sent"]["decoded_payload"], json!({"n": 7}));
+}
+
 /// The bridge acknowledges these to nobody, but must not forget them when it stops.
 // Conformance: An uplink that a bridge has acknowledged
 #[tokio::test]

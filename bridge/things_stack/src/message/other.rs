@@ -1,0 +1,98 @@
+//! Messages other than uplinks as the history of the bridge has them.
+
+use std::collections::BTreeMap;
+
+use bridge::{
+    message::radio::lenient,
+    record::event::{
+        DOWNLINK_ACKNOWLEDGED, DOWNLINK_FAILED, DOWNLINK_SCHEDULED, DOWNLINK_SENT, JOINED, NOT_ACKNOWLEDGED,
+        ReceivedEvent,
+    },
+};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::Value;
+use types::Timestamp;
+
+/// The members that history needs.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Members {
+    #[serde(deserialize_with = "lenient")]
+    received_at: Option<Timestamp>,
+    #[serde(deserialize_with = "lenient")]
+    downlink_failed: Failed,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Failed {
+    error: ErrorDetails,
+}
+
+/// Why a downlink failed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ErrorDetails {
+    /// A text such as `no {what} for the device`.
+    message_format: String,
+    attributes: BTreeMap<String, Value>,
+}
+
+impl ErrorDetails {
+    /// The error, for users.
+    pub(crate) fn text(&self) -> String {
+        let mut text = self.message_format.clone();
+        for (name, value) in &self.attributes {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            text = text.replace(&format!("{{{name}}}"), &value);
+        }
+        text
+    }
+}
+
+/// The message on a topic that ends in this way, which came now; none if no such message is recorded.
+pub(crate) fn to_received(rest: &str, body: Bytes, now: Timestamp) -> Option<ReceivedEvent> {
+    let Members { received_at, downlink_failed } = serde_json::from_slice(&body).unwrap_or_default();
+    let (kind, failure) = match rest {
+        "join" => (JOINED, None),
+        "down/queued" => (DOWNLINK_SCHEDULED, None),
+        "down/sent" => (DOWNLINK_SENT, None),
+        "down/ack" => (DOWNLINK_ACKNOWLEDGED, None),
+        "down/nack" => (DOWNLINK_FAILED, Some(NOT_ACKNOWLEDGED.to_owned())),
+        "down/failed" => (DOWNLINK_FAILED, Some(downlink_failed.error.text())),
+        "down/invalidated" => ("down/invalidated", None),
+        "service/data" => ("service/data", None),
+        "location/solved" => ("location/solved", None),
+        // Its uplink has the same.
+        _ => return None,
+    };
+    Some(ReceivedEvent { kind, received: received_at.unwrap_or(now), body, failure })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_have_the_names_of_the_handlers_events_and_downlinks_fail() {
+        const FAILED: &str = r#"{"received_at":"2026-11-22T16:00:01Z","downlink_failed":{"downlink":{},
+            "error":{"message_format":"no {what} for {n}","attributes":{"what":"path","n":7}}}}"#;
+        for (rest, body, kind, failure) in [
+            ("join", "{}", "activations", None),
+            ("down/queued", "{}", "down/scheduled", None),
+            ("down/sent", "{}", "down/sent", None),
+            ("down/ack", "{}", "down/acks", None),
+            ("down/nack", "{}", "down/errors", Some("the device did not acknowledge the downlink")),
+            ("down/failed", FAILED, "down/errors", Some("no path for 7")),
+            ("down/failed", r#"{"downlink_failed":7}"#, "down/errors", Some("")),
+            ("location/solved", "{}", "location/solved", None),
+        ] {
+            let event = to_received(rest, Bytes::from_static(body.as_bytes()), Timestamp::from_millis(7)).unwrap();
+            assert_eq!((event.kind, event.failure.as_deref()), (kind, failure), "{rest} {body}");
+            let received = if body == FAILED { 1_795_363_201_000 } else { 7 };
+            assert_eq!(event.received.as_millis(), received, "{rest}");
+        }
+        assert!(to_received("up/normalized", Bytes::new(), Timestamp::default()).is_none());
+    }
+}
