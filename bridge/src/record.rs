@@ -1,19 +1,24 @@
 //! Records in the history of a bridge: uplinks with what became of them, and other events.
 
+mod applications;
 pub mod event;
 mod id;
 
 use std::{collections::BTreeMap, future::ready, sync::Arc};
 
 use futures::{FutureExt, future::BoxFuture};
-use history::{History, Kind, Loss, NewRecord, Outcome, RecordId, Settings, logs_text, warnings_text};
+use history::{
+    History, Kind, Loss, NewRecord, Outcome, OwnerOf, RecordId, Settings, StoredHistory, logs_text, warnings_text,
+};
 use runtime::{LimitsByName, LimitsHash};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use server::status::ErrorChain;
 use types::{AppId, DevId, Metadata, Timestamp};
 
+pub use self::applications::HasDevice;
 use self::{
+    applications::Applications,
     event::{ReceivedEvent, compact},
     id::id,
 };
@@ -29,6 +34,8 @@ pub struct Recorder {
     history: Option<Arc<History>>,
     /// The first bytes of the hash of the limits of functions.
     limits: [u8; 8],
+    /// None if all that comes is of applications that the settings name.
+    applications: Option<Arc<Applications>>,
 }
 
 /// An uplink as its network received it.
@@ -64,54 +71,75 @@ pub struct Made<'a> {
 }
 
 impl Recorder {
-    /// Opens the history of a bridge: in its own directory, or below the one of the settings.
-    pub fn open(environment: &Environment, state_dir: &StateDir) -> Result<Self, Error> {
+    /// Opens the history of a bridge: in its own directory, or below the one of the settings. `has_device` is asked which
+    /// applications exist; without it, all do that messages name.
+    pub fn open(environment: &Environment, state_dir: &StateDir, has_device: Option<HasDevice>) -> Result<Self, Error> {
         let set = environment.pool.engine().limits();
         let limits = LimitsHash::of(set).prefix();
-        let Some(settings) = environment.history.clone() else { return Ok(Self { history: None, limits }) };
+        let Some(settings) = environment.history.clone() else {
+            return Ok(Self { history: None, limits, applications: None });
+        };
         let settings = apart(settings, &state_dir.name());
         let dir = settings.dir.clone().unwrap_or_else(|| state_dir.history());
-        let services = history::Environment {
-            clock: environment.clock.clone(),
-            random: environment.random.as_ref(),
-            owner_of: Arc::new(ToString::to_string),
+        let stored = || StoredHistory::open(&dir).and_then(|stored| stored.applications()).unwrap_or_default();
+        let applications = has_device.map(|has_device| {
+            Applications::open(state_dir.applications(), has_device, environment.clock.clone(), stored).map(Arc::new)
+        });
+        let applications = applications.transpose()?;
+        let owner_of: OwnerOf = match &applications {
+            Some(applications) => owner_of(applications),
+            None => Arc::new(ToString::to_string),
         };
+        let services =
+            history::Environment { clock: environment.clock.clone(), random: environment.random.as_ref(), owner_of };
         let history = History::open(&dir, settings, services).map_err(|source| Error::History { dir, source })?;
         tokio::spawn(write_limits(history.clone(), BTreeMap::from([(limits, set.by_name())])));
-        Ok(Self { history: Some(history), limits })
+        Ok(Self { history: Some(history), limits, applications })
     }
 
     /// Records an uplink of an application and a device, as their network names them, unless the settings keep nothing
     /// of the application. What this returns resolves when the record is on disk, or is counted as lost.
     pub fn record<'a>(
         &self,
-        (application, device): (&str, &str),
+        names: (&str, &str),
         uplink: impl FnOnce() -> ReceivedUplink<'a>,
         made: &Made<'_>,
     ) -> BoxFuture<'static, ()> {
-        let Some(history) = &self.history else { return ready(()).boxed() };
-        match (id::<AppId>(application), id::<DevId>(device)) {
-            (Some(app_id), Some(dev_id)) if history.keeps(&app_id) => {
+        match self.place(names, made.ran.functions.is_some()) {
+            Some((history, app_id, dev_id)) => {
                 self.append(history, (&app_id, &dev_id), uplink(), made).map(drop).boxed()
             }
-            _ => ready(()).boxed(),
+            None => ready(()).boxed(),
         }
     }
 
     /// Records an event of a device, unless there is none, in the same way. One that is no JSON is counted.
     pub fn record_event(
         &self,
-        (application, device): (&str, &str),
+        names: (&str, &str),
         event: impl FnOnce() -> Option<ReceivedEvent>,
     ) -> BoxFuture<'static, ()> {
-        let Some(history) = &self.history else { return ready(()).boxed() };
-        match (id::<AppId>(application), id::<DevId>(device)) {
-            (Some(app_id), Some(dev_id)) if history.keeps(&app_id) => match event() {
-                Some(event) => append_event(history, (&app_id, &dev_id), &event),
-                None => ready(()).boxed(),
-            },
-            _ => ready(()).boxed(),
+        let Some(event) = self.history.as_ref().and_then(|_| event()) else { return ready(()).boxed() };
+        match self.place(names, false) {
+            Some((history, app_id, dev_id)) => append_event(history, (&app_id, &dev_id), &event),
+            None => ready(()).boxed(),
         }
+    }
+
+    /// The history that keeps what is of a device, and the ids of its application and of the device there. `has_run` says
+    /// that a codec ran, which networks choose for devices that they have.
+    fn place(&self, (application, device): (&str, &str), has_run: bool) -> Option<(&History, AppId, DevId)> {
+        let history = self.history.as_deref()?;
+        let (app_id, dev_id) = (id::<AppId>(application)?, id::<DevId>(device)?);
+        if !history.keeps(&app_id) {
+            return None;
+        }
+        let admits = |known: &Arc<Applications>| known.admits(&app_id, (application, device), has_run);
+        if self.applications.as_ref().is_none_or(admits) {
+            return Some((history, app_id, dev_id));
+        }
+        history.count_loss(Loss::Unknown);
+        None
     }
 
     fn append(
@@ -157,6 +185,11 @@ impl Recorder {
             tracing::error!(error = %ErrorChain(&error), "history was not closed");
         }
     }
+}
+
+fn owner_of(applications: &Arc<Applications>) -> OwnerOf {
+    let applications = applications.clone();
+    Arc::new(move |app_id: &AppId| applications.owner(app_id))
 }
 
 fn append_event(

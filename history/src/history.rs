@@ -121,6 +121,11 @@ impl History {
         }
     }
 
+    /// Counts a record that was not appended, for a reason that only its source knows.
+    pub fn count_loss(&self, loss: Loss) {
+        self.queue.losses.add(loss, 1);
+    }
+
     /// Returns true if the settings keep anything of an application.
     pub fn keeps(&self, app_id: &AppId) -> bool {
         self.bounds.keeps(app_id)

@@ -6,9 +6,9 @@ use bridge::{
     Connections, Environment, Error, Running, StateDir, metrics,
     publish::{output::Output, republish::Republisher},
     receive::{dedup::Dedup, receive},
-    record::Recorder,
+    record::{HasDevice, Recorder},
 };
-use futures::future::BoxFuture;
+use futures::{FutureExt, future::BoxFuture};
 use link::{
     backoff::Backoff,
     mqtt::{Endpoint, Group, Membership, Subscriber, end_session},
@@ -79,7 +79,7 @@ impl ChirpStackBridge {
         let Brokers { events, out, commands, prefix } = Brokers::new(settings, &client_id).await?;
         let directory = Arc::new(directory(settings, &environment, &state_dir)?);
         check_api(&directory, &settings.grpc).await?;
-        let recorder = Arc::new(Recorder::open(&environment, &state_dir)?);
+        let recorder = Arc::new(Recorder::open(&environment, &state_dir, Some(has_device(&directory)))?);
         let refresh = AbortOnDropHandle::new(tokio::spawn(directory.clone().run()));
         let applications = Arc::new(match out {
             Target::Broker(endpoint) => {
@@ -150,6 +150,16 @@ impl Running for ChirpStackBridge {
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {
         Box::pin(Self::stop(*self))
     }
+}
+
+/// Asks whether ChirpStack has a device in an application.
+fn has_device(directory: &Arc<Directory>) -> HasDevice {
+    let directory = directory.clone();
+    Arc::new(move |application_id: &str, dev_eui: &str| {
+        let (application_id, dev_eui) = (application_id.to_owned(), dev_eui.to_ascii_lowercase());
+        let directory = directory.clone();
+        async move { directory.has_device(&application_id, &dev_eui).await }.boxed()
+    })
 }
 
 async fn drain((directory, recorder): (&Arc<Directory>, &Recorder), events: Events, commands: Option<Subscriber>) {

@@ -18,6 +18,7 @@ const CLIENT_ID: &str = "client-id";
 const IMPORTED: &str = "imported.json";
 const POSITIONS: &str = "positions.json";
 const HISTORY: &str = "history";
+const APPLICATIONS: &str = "applications";
 
 /// A directory that only its owner may read, and that one process has locked.
 pub struct StateDir {
@@ -75,6 +76,11 @@ impl StateDir {
     /// The directory of what was processed.
     pub fn history(&self) -> PathBuf {
         self.path.join(HISTORY)
+    }
+
+    /// The file of the applications that the network is known to have.
+    pub fn applications(&self) -> PathBuf {
+        self.path.join(APPLICATIONS)
     }
 
     /// The file of what was imported, which has secrets.

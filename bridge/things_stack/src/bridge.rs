@@ -65,7 +65,8 @@ impl ThingsStackBridge {
         let brokers::Output { out, commands, prefix } =
             brokers::Output::new(settings, sources.first().map(|(_, endpoint)| endpoint), &client_id).await?;
         check_api(&directory, &settings.api.url).await?;
-        let recorder = Arc::new(Recorder::open(&environment, &state_dir)?);
+        // Only messages of applications in the settings come.
+        let recorder = Arc::new(Recorder::open(&environment, &state_dir, None)?);
         let positions = Arc::new(Positions::open(state_dir.positions()));
         let tasks = [tokio::spawn(directory.clone().run()), tokio::spawn(positions.clone().run())];
         let parts = Parts {

@@ -21,12 +21,14 @@ pub enum Loss {
     Failed,
     /// History was closed before.
     Closed,
+    /// Its application may not exist, and there are records of too many of these.
+    Unknown,
 }
 
 impl Loss {
     /// All reasons.
-    pub const ALL: [Self; 7] =
-        [Self::Off, Self::Full, Self::Slow, Self::Queue, Self::TooLarge, Self::Failed, Self::Closed];
+    pub const ALL: [Self; 8] =
+        [Self::Off, Self::Full, Self::Slow, Self::Queue, Self::TooLarge, Self::Failed, Self::Closed, Self::Unknown];
 
     /// A word for metrics.
     pub fn name(self) -> &'static str {
@@ -38,6 +40,7 @@ impl Loss {
             Self::TooLarge => "too_large",
             Self::Failed => "failed",
             Self::Closed => "closed",
+            Self::Unknown => "unknown_application",
         }
     }
 }
@@ -74,7 +77,7 @@ impl Losses {
     }
 
     fn counter(&self, loss: Loss) -> &AtomicU64 {
-        let [off, full, slow, queue, too_large, failed, closed] = &self.0;
+        let [off, full, slow, queue, too_large, failed, closed, unknown] = &self.0;
         match loss {
             Loss::Off => off,
             Loss::Full => full,
@@ -83,6 +86,7 @@ impl Losses {
             Loss::TooLarge => too_large,
             Loss::Failed => failed,
             Loss::Closed => closed,
+            Loss::Unknown => unknown,
         }
     }
 }

@@ -82,6 +82,11 @@ impl Directory {
         self.imports.single_flight.get_or_fetch(object("device", dev_eui), || None, || self.fetch_device(dev_eui)).await
     }
 
+    /// Returns true if the device with this EUI is in this application, as far as is known.
+    pub(crate) async fn has_device(&self, application_id: &str, dev_eui: &str) -> bool {
+        self.device(dev_eui).await.is_ok_and(|device| *device.application_id == *application_id)
+    }
+
     /// ChirpStack's API.
     pub(crate) fn api(&self) -> &ChirpStackClient {
         &self.api

@@ -7,7 +7,7 @@ use bridge::{Environment, Running};
 use chirpstack::ChirpStackBridge;
 use history::{ApplicationSettings, Outcome, Query, Record, Settings, StoredHistory};
 use serde_json::{Value, json};
-use testing::{CHIRPSTACK_APPLICATION, MqttClient, RedisProcess, chirpstack_uplink, soon};
+use testing::{CHIRPSTACK_APPLICATION, ManualClock, MqttClient, RedisProcess, chirpstack_uplink, soon};
 
 use crate::harness::{Network, command_topic, send, topic, uplink};
 
@@ -184,6 +184,36 @@ async fn other_events_and_commands_are_recorded_under_the_names_that_the_handler
         (refusal["code"].as_str(), refusal["description"].as_str()),
         (Some("DOWNLINK_CODEC"), refused.failure.as_deref())
     );
+}
+
+/// Who may publish on the broker can invent applications, and each makes a file.
+#[tokio::test]
+async fn few_applications_are_recorded_that_the_network_does_not_have_and_all_that_it_has() {
+    let Some(network) = Network::start().await else { return };
+    network.device(DEVICE, SCRIPT);
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    // The hour does not end meanwhile.
+    let environment =
+        Environment { history: Some(Settings::default()), clock: ManualClock::new(), ..network.environment("bridge") };
+    let bridge = ChirpStackBridge::start(&network.settings, environment).await.unwrap();
+    soon("the bridge", bridge.ready()).await;
+    for number in 0..100 {
+        let topic = format!("application/invented-{number}/device/{DEVICE}/event/status");
+        chirpstack.publish(&topic, r#"{"margin":7}"#).await;
+    }
+    send(&mut chirpstack, DEVICE, 1, "AQ==").await;
+    receive(&mut application, 1).await;
+    bridge.stop().await;
+    assert_eq!(records(&network).await.len(), 1);
+    let stored = StoredHistory::open(network.dir.path().join("bridge/history")).unwrap();
+    assert_eq!(stored.applications().unwrap().len(), 64 + 1);
+    let known = async {
+        let file = network.dir.path().join("bridge/applications");
+        while fs::read_to_string(&file).unwrap() != format!("{CHIRPSTACK_APPLICATION}\n") {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon("the known application", known).await;
 }
 
 #[tokio::test]
