@@ -125,6 +125,32 @@ async fn an_operator_finds_why_a_message_failed_and_decodes_it_again() {
     assert_eq!(records(dir).len(), 2);
 }
 
+// Conformance: Commands read a directory of history without a server
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_finds_joins_and_downlinks_by_their_kinds() {
+    let Some((broker, api, mut chirpstack)) = network().await else { return };
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path();
+    let mut application = MqttClient::connect(&broker.url()).await;
+    application.subscribe("airlock/#").await;
+    let _process = Process::start(&mut command(dir, &broker.url(), &api));
+    for (event, body) in
+        [("event/join", r#"{"devAddr":"00030000"}"#), ("event/log", r#"{"code":"EXPIRED","description":"too late"}"#)]
+    {
+        chirpstack.publish(&topic().replace("event/up", event), body).await;
+        assert_eq!(application.next().await.kind(), event);
+    }
+    until("recorded", || records(dir).len() == 2).await;
+    let listed = |arguments: &[&str]| -> Value {
+        let arguments = [&["list", "--output", "jsonl"][..], arguments].concat();
+        serde_json::from_str(&printed(&run(&mut history(dir, &arguments), ""))).unwrap()
+    };
+    let joined = listed(&["--kind", "activations"]);
+    assert_eq!((&joined["dev_id"], &joined["kind"]), (&json!(DEVICE), &json!("activations")));
+    let failed = listed(&["--failed"]);
+    assert_eq!((&failed["kind"], &failed["result"]), (&json!("down/errors"), &json!("too late")));
+}
+
 // Conformance: An uplink that a bridge has acknowledged
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_killed_bridge_has_acknowledged_is_recorded() {

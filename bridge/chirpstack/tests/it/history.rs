@@ -2,10 +2,14 @@
 
 use std::{fs, path::PathBuf};
 
-use api::chirpstack::CodecRuntime;
+use api::{
+    chirpstack::CodecRuntime,
+    chirpstack_events::integration::{DeviceInfo, JoinEvent},
+};
 use bridge::{Environment, Running};
 use chirpstack::ChirpStackBridge;
 use history::{ApplicationSettings, Outcome, Query, Record, Settings, StoredHistory};
+use prost::Message;
 use serde_json::{Value, json};
 use testing::{CHIRPSTACK_APPLICATION, ManualClock, MqttClient, RedisProcess, chirpstack_uplink, soon};
 
@@ -184,6 +188,25 @@ async fn other_events_and_commands_are_recorded_under_the_names_that_the_handler
         (refusal["code"].as_str(), refusal["description"].as_str()),
         (Some("DOWNLINK_CODEC"), refused.failure.as_deref())
     );
+}
+
+#[tokio::test]
+async fn an_event_of_a_stream_is_recorded_as_json() {
+    let Some(mut network) = Network::start().await else { return };
+    let Some(redis) = RedisProcess::start() else { return };
+    network.settings.redis.url = redis.url();
+    let mut application = network.application().await;
+    let bridge = bridge(&network, Settings::default()).await;
+    let (application_id, dev_eui) = (CHIRPSTACK_APPLICATION.to_owned(), DEVICE.to_owned());
+    let device_info = Some(DeviceInfo { application_id, dev_eui, ..DeviceInfo::default() });
+    let joined = JoinEvent { dev_addr: "00030000".to_owned(), device_info, ..JoinEvent::default() };
+    redis.call(&[b"XADD", b"device:stream:event", b"*", b"join", &joined.encode_to_vec()]);
+    assert_eq!(application.next().await.kind(), "event/join");
+    bridge.stop().await;
+    let records = records(&network).await;
+    let [joined] = &records[..] else { panic!("{records:#?}") };
+    let body: Value = serde_json::from_str(&joined.result).unwrap();
+    assert_eq!((joined.kind.as_str(), body["devAddr"].as_str()), ("activations", Some("00030000")));
 }
 
 /// Who may publish on the broker can invent applications, and each makes a file.
