@@ -4,7 +4,7 @@
 set -eu
 
 ours=$(dirname "$0")
-edits_expected=119
+edits_expected=125
 
 for argument; do
     case $argument in

@@ -13,7 +13,7 @@ s/^#define JS_INTERRUPT_COUNTER_INIT 10000$/#define JS_INTERRUPT_COUNTER_INIT 10
 s/if (unlikely(js_poll_interrupts(ctx)))/if (unlikely(js_poll_interrupts(ctx) \&\& (pc += 3))) \/* edit *\//
 
 # Every call counts down to that question; beside the other static data, as each realm lies on pages of its own.
-s/^static no_inline __exception int __js_poll_interrupts(JSContext \*ctx)$/static int airlock_interrupt_counter = JS_INTERRUPT_COUNTER_INIT; \/* edit *\/\
+s/^static no_inline __exception int __js_poll_interrupts(JSContext \*ctx)$/extern int airlock_interrupt_counter; \/* edit *\/\
 &/
 s/^    ctx->interrupt_counter = JS_INTERRUPT_COUNTER_INIT;/    airlock_interrupt_counter = JS_INTERRUPT_COUNTER_INIT; \/* edit *\//
 s/^    if (unlikely(--ctx->interrupt_counter <= 0)) {/    if (unlikely(--airlock_interrupt_counter <= 0)) { \/* edit *\//
@@ -98,3 +98,66 @@ s/^    if (JS_REF_COUNT(r) > 1) {/    if (airlock_is_sealed(r) || JS_REF_COUNT(r
 /^static void js_free_shape(/,/^}/ s/^    if (unlikely(--JS_REF_COUNT(sh) <= 0)) {/    if (!airlock_is_sealed(sh) \&\& unlikely(--JS_REF_COUNT(sh) <= 0)) { \/* edit *\//
 s/^        } else if (JS_REF_COUNT(sh) != 1) {/        } else if (airlock_is_sealed(sh) || JS_REF_COUNT(sh) != 1) { \/* edit *\//
 s/^        if (JS_REF_COUNT(sh) != 1) {/        if (airlock_is_sealed(sh) || JS_REF_COUNT(sh) != 1) { \/* edit *\//
+
+# Its table of shapes has three pages, of which a message would change one with nearly each shape that it makes. So the
+# shapes of a message are in a small table of their own, beside the other static data; `airlock_seal_shapes` moves them over.
+/^    \/\* resize the shape hash table if necessary \*\/$/,/^    }$/ c\
+    (void)rt; /* edit */
+/^static void js_shape_hash_link(/ i\
+extern JSShape *airlock_shapes[64]; /* edit */\
+#define airlock_new_shapes(hash) (&airlock_shapes[get_shape_hash(hash, 6)])\
+
+/^static void js_shape_hash_link(/,/^}/ c\
+static void js_shape_hash_link(JSRuntime *rt, JSShape *sh) /* edit */\
+{\
+    JSShape **head = airlock_new_shapes(sh->hash);\
+    sh->shape_hash_next = *head;\
+    *head = sh;\
+}
+/^static void js_shape_hash_unlink(/,/^}/ c\
+static void js_shape_hash_unlink(JSRuntime *rt, JSShape *sh) /* edit */\
+{\
+    JSShape **psh = airlock_new_shapes(sh->hash);\
+    while (*psh != sh)\
+        psh = &(*psh)->shape_hash_next;\
+    *psh = sh->shape_hash_next;\
+}\
+\
+void airlock_seal_shapes(JSRuntime *rt)\
+{\
+    for (int i = 0; i < countof(airlock_shapes); i++) {\
+        for (JSShape *sh = airlock_shapes[i], *next; sh; sh = next) {\
+            JSShape **head;\
+            next = sh->shape_hash_next;\
+            if (2 * (rt->shape_hash_count + 1) > rt->shape_hash_size)\
+                resize_shape_hash(rt, rt->shape_hash_bits + 1);\
+            head = &rt->shape_hash[get_shape_hash(sh->hash, rt->shape_hash_bits)];\
+            sh->shape_hash_next = *head;\
+            *head = sh;\
+            rt->shape_hash_count++;\
+        }\
+        airlock_shapes[i] = NULL;\
+    }\
+}\
+\
+static inline JSShape *airlock_first_shape(JSRuntime *rt, uint32_t hash)\
+{\
+    JSShape *sh = rt->shape_hash[get_shape_hash(hash, rt->shape_hash_bits)];\
+    return sh ? sh : *airlock_new_shapes(hash);\
+}\
+\
+static inline JSShape *airlock_next_shape(JSShape *sh, uint32_t hash)\
+{\
+    JSShape *next = sh->shape_hash_next;\
+    return next || !airlock_is_sealed(sh) ? next : *airlock_new_shapes(hash);\
+}
+/^static JSShape \*find_hashed_shape_proto(/,/^}/ {
+s/^    for(sh1 = rt->shape_hash\[h1\]; .*/    for(sh1 = airlock_first_shape(rt, h); sh1 != NULL; sh1 = airlock_next_shape(sh1, h)) { \/* edit *\//
+s/, h1;/;/
+/^    h1 = /d
+}
+/^static JSShape \*find_hashed_shape_prop(/,/^}/ {
+s/^    for(sh1 = rt->shape_hash\[h1\]; .*/    for(sh1 = airlock_first_shape(rt, h); sh1 != NULL; sh1 = airlock_next_shape(sh1, h)) { \/* edit *\//
+s/, h1, /, /
+/^    h1 = /d
+}

@@ -5,6 +5,7 @@
 
 use crate::memory::{self, HEADER_BYTES};
 use rquickjs_sys::{self as qjs, size_t};
+use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -18,14 +19,24 @@ static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
 static LIMIT_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX / 2);
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// For `JS_NewRuntime2`. Except for the runtime itself, QuickJS calls the functions below by name.
+/// For `JS_NewRuntime2`, which takes the runtime itself from `js_calloc`. All else QuickJS takes from the functions below
+/// by name.
 pub(super) static FUNCTIONS: qjs::JSMallocFunctions = qjs::JSMallocFunctions {
-    js_calloc: Some(calloc),
-    js_malloc: Some(malloc),
-    js_free: Some(free),
-    js_realloc: Some(realloc),
-    js_malloc_usable_size: Some(usable_size),
+    js_calloc: Some(runtime),
+    js_malloc: None,
+    js_free: None,
+    js_realloc: None,
+    js_malloc_usable_size: None,
 };
+
+/// The runtime. Not on the heap: every message changes it, and here it shares a page with other static data.
+static RUNTIME: Single = Single(UnsafeCell::new([0; RUNTIME_WORDS]));
+const RUNTIME_WORDS: usize = 128;
+
+struct Single(UnsafeCell<[u64; RUNTIME_WORDS]>);
+
+// SAFETY: the guest has no threads.
+unsafe impl Sync for Single {}
 
 /// Sets the limit on the heap of scripts.
 pub(super) fn set_limit(bytes: usize) {
@@ -114,25 +125,7 @@ unsafe extern "C" fn airlock_js_realloc(block: *mut c_void, bytes: usize) -> *mu
     }
 }
 
-unsafe extern "C" fn calloc(_: *mut c_void, count: size_t, bytes: size_t) -> *mut c_void {
-    airlock_js_calloc(count as usize, bytes as usize)
-}
-
-unsafe extern "C" fn malloc(_: *mut c_void, bytes: size_t) -> *mut c_void {
-    airlock_js_malloc(bytes as usize)
-}
-
-unsafe extern "C" fn free(_: *mut c_void, block: *mut c_void) {
-    // SAFETY: QuickJS frees only blocks that it got from here.
-    unsafe { airlock_js_free(block) }
-}
-
-unsafe extern "C" fn realloc(_: *mut c_void, block: *mut c_void, bytes: size_t) -> *mut c_void {
-    // SAFETY: QuickJS passes only blocks that it got from here.
-    unsafe { airlock_js_realloc(block, bytes as usize) }
-}
-
-unsafe extern "C" fn usable_size(block: *const c_void) -> size_t {
-    // SAFETY: QuickJS passes only blocks that it got from here.
-    unsafe { memory::malloc_usable_size(block.cast_mut()) as size_t }
+/// The place of the runtime, of which there is one; null if it does not fit, which fails the build of the guest.
+unsafe extern "C" fn runtime(_: *mut c_void, count: size_t, bytes: size_t) -> *mut c_void {
+    if (count * bytes) as usize <= size_of_val(&RUNTIME.0) { RUNTIME.0.get().cast() } else { ptr::null_mut() }
 }

@@ -6,6 +6,7 @@ use crate::memory;
 use rquickjs_sys as qjs;
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicI32, AtomicPtr};
 
 /// The part of the C stack that scripts may use, about 400 calls deep. Scripts reach it well before the host's limit on
 /// the WebAssembly stack, which would be a trap without a line number; the rest is for built-ins that do not check.
@@ -57,9 +58,11 @@ impl Runtime {
 
     /// Makes all existing objects immortal (see `quickjs.sed`); later allocations start on a fresh page.
     pub(crate) fn seal(self) {
-        let end = memory::seal();
-        // SAFETY: everything that scripts have allocated so far lies below `end`.
-        unsafe { airlock_seal(self.0.as_ptr(), end) };
+        // SAFETY: the runtime is never freed, and everything that scripts have allocated so far lies below the end.
+        unsafe {
+            airlock_seal_shapes(self.0.as_ptr());
+            airlock_seal(self.0.as_ptr(), memory::seal());
+        }
     }
 
     /// Limits the heap of all scripts together.
@@ -82,7 +85,15 @@ impl Runtime {
     }
 }
 
+/// What the edits of QuickJS keep while a message runs: shapes that are not in the image, by hash, and the steps until
+/// scripts are asked whether to go on. Here, so that they share a page with other static data.
+#[unsafe(export_name = "airlock_shapes")]
+static SHAPES: [AtomicPtr<c_void>; 64] = [const { AtomicPtr::new(ptr::null_mut()) }; 64];
+#[unsafe(export_name = "airlock_interrupt_counter")]
+static INTERRUPT_COUNTER: AtomicI32 = AtomicI32::new(1000);
+
 unsafe extern "C" {
+    fn airlock_seal_shapes(runtime: *mut qjs::JSRuntime);
     fn airlock_seal(runtime: *mut qjs::JSRuntime, end: usize);
 }
 
