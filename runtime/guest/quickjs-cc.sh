@@ -11,7 +11,7 @@ for argument; do
     */quickjs.c)
         if ! grep -q '/\* edit \*/' "$argument"; then
             sed -i -f "$ours/quickjs.sed" -f "$ours/positions.sed" "$argument"
-            cat "$ours/location.c" "$ours/positions.c" "$ours/steps.c" "$ours/fast_json.c" >>"$argument"
+            cat "$ours/location.c" "$ours/positions.c" "$ours/steps.c" "$ours/shapes.c" "$ours/fast_json.c" >>"$argument"
         fi
         edits_found=$(grep -c '/\* edit \*/' "$argument")
         if [ "$edits_found" -ne "$edits_expected" ]; then

@@ -24,6 +24,9 @@ const ALL: [wire::Function; 6] = [Decoder, Converter, Validator, Encoder, Decode
 pub(crate) fn run(guest: &Guest, request: &[u8], reply: &mut Writer) {
     guest.start();
     let outcome = load(guest, request);
+    if outcome.is_ok() {
+        guest.runtime.make_shapes(guest.names.files);
+    }
     guest.runtime.collect(GARBAGE_BYTES);
     match outcome {
         Ok(dialects) => {

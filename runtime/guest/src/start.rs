@@ -22,5 +22,9 @@ fn build() -> Option<Guest> {
         environment::prepare(realm).ok()?;
     }
     runtime.collect(GARBAGE_BYTES);
-    Guest::new(runtime, realms)
+    let guest = Guest::new(runtime, realms)?;
+    for realm in realms {
+        guest.names.make_shapes(realm);
+    }
+    Some(guest)
 }

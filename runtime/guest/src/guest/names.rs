@@ -42,6 +42,12 @@ impl Names {
             warnings: realm.atom("warnings"),
         }
     }
+
+    /// Makes the shapes of the objects that TS013 functions are called with.
+    pub(crate) fn make_shapes(&self, realm: Realm) {
+        realm.make_shape([self.bytes, self.f_port, self.recv_time]);
+        realm.make_shape([self.data, self.f_port]);
+    }
 }
 
 /// The internal classes of `new Number(1)` and the other boxed primitives, which JSON unboxes.

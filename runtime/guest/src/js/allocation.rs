@@ -48,6 +48,11 @@ pub(super) fn held_bytes() -> usize {
     HELD_BYTES.load(Relaxed)
 }
 
+/// The memory that scripts may still take.
+pub(super) fn left_bytes() -> usize {
+    LIMIT_BYTES.load(Relaxed).saturating_sub(held_bytes())
+}
+
 /// True if scripts have exceeded the limit.
 pub(super) fn has_refused() -> bool {
     REFUSED.load(Relaxed)

@@ -12,6 +12,7 @@ mod properties;
 mod realm;
 mod runtime;
 mod script;
+mod shapes;
 mod steps;
 mod text;
 mod value;

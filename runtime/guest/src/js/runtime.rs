@@ -65,6 +65,10 @@ impl Runtime {
         }
     }
 
+    pub(super) fn raw(self) -> *mut qjs::JSRuntime {
+        self.0.as_ptr()
+    }
+
     /// Limits the heap of all scripts together.
     pub(crate) fn set_heap_bytes_max(self, bytes: u32) {
         allocation::set_limit(bytes as usize);
