@@ -18,16 +18,10 @@ use server::ledger::Owner;
 use store::{Key, Tag};
 use types::{ClientId, FullName, Secret, Timestamp, UserId, Username};
 
-use self::{
-    consent::Consent,
-    email::Email,
-    linked_login::LinkedLogin,
-    password::PasswordHashString,
-    username::{NameRecord, name_key},
-};
+use self::{consent::Consent, email::Email, linked_login::LinkedLogin, password::PasswordHashString};
 use crate::{
     Account, Error, Result,
-    documents::{Stored, id_index::IdIndex, retried},
+    documents::{Stored, retried},
     metrics,
 };
 
@@ -82,12 +76,18 @@ impl Account {
 
     /// Creates a user. The password is hashed when it is the turn of `owner`.
     pub(crate) async fn create_user(&self, new: NewUser, owner: &Owner) -> Result<UserRecord> {
+        let user = self.new_user_with_password(new, owner).await?;
+        self.store_user(user).await
+    }
+
+    /// The same user, who is not stored yet.
+    pub(crate) async fn new_user_with_password(&self, new: NewUser, owner: &Owner) -> Result<UserRecord> {
         let email = check(&new)?;
         if !self.is_free(&new.username).await? {
             return Err(taken(&new.username));
         }
         let password = Some(self.passwords.hash(owner, new.password).await?);
-        self.store_user(UserRecord { password, ..self.new_user(new.username, email) }).await
+        Ok(UserRecord { password, ..self.new_user(new.username, email) })
     }
 
     /// A user without a password, who is not stored yet.
@@ -112,17 +112,22 @@ impl Account {
     ///
     /// The record is written before the name, which decides who gets it. Without its name, a record cannot be found.
     pub(crate) async fn store_user(&self, user: UserRecord) -> Result<UserRecord> {
-        let key = user_key(&user.id)?;
-        self.documents.add(&key, &user).await?;
-        self.add_to_index(IdIndex::Users, user.username.as_str()).await?;
-        let name = NameRecord { user_id: user.id.clone() };
-        if !self.documents.create(&name_key(&user.username)?, &name).await? {
-            if let Some(unnamed) = self.documents.read::<UserRecord>(&key).await? {
-                self.documents.delete(&unnamed).await?;
-            }
-            return Err(taken(&user.username));
+        self.store_unnamed(&user).await?;
+        if self.reserve_name(&user.username, &user.id).await? {
+            return Ok(user);
         }
-        Ok(user)
+        self.remove_unnamed(&user.id).await?;
+        Err(taken(&user.username))
+    }
+
+    /// Stores the record of a new user, whose name is not reserved yet.
+    pub(crate) async fn store_unnamed(&self, user: &UserRecord) -> Result<()> {
+        self.documents.add(&user_key(&user.id)?, user).await.map(drop)
+    }
+
+    /// Deletes the record of a new user who does not get the name.
+    pub(crate) async fn remove_unnamed(&self, user_id: &UserId) -> Result<()> {
+        self.documents.remove(&user_key(user_id)?).await
     }
 
     /// The user with this name and password. An unknown name takes as long as a wrong password.
@@ -225,7 +230,7 @@ fn check(new: &NewUser) -> Result<Email> {
     new.email.parse()
 }
 
-fn taken(username: &Username) -> Error {
+pub(crate) fn taken(username: &Username) -> Error {
     Error::Taken { what: "username", id: username.to_string() }
 }
 

@@ -2,6 +2,10 @@
 //!
 //! Only the terminal shows the link. It ends at its first use, at that of another process's on the same store, and with
 //! the process; a store that has users gets none. Anybody else may still register, and does not become an operator.
+//!
+//! A kill leaves either nothing or the whole account. Its user, the record that makes that user an operator, and the
+//! user's name cannot be one batch, because a cluster keeps them at different places; so the record decides, and whoever
+//! reads it reserves the name if that was not done.
 
 use std::{
     net::IpAddr,
@@ -10,12 +14,16 @@ use std::{
 
 use api::rest::account::{NewUser, User};
 use serde::{Deserialize, Serialize};
-use server::seal::KeyedHash;
+use server::{ledger::Owner, seal::KeyedHash};
 use store::{Key, Tag};
 use tokio::sync::Mutex;
 use types::{UserId, Username};
 
-use crate::{Account, Error, Result, documents::id_index::IdIndex};
+use crate::{
+    Account, Error, Result,
+    documents::{Stored, id_index::IdIndex},
+    user::{UserRecord, taken},
+};
 
 /// The context of the hash of the link's token.
 const CONTEXT: &str = "first account";
@@ -41,11 +49,25 @@ impl Account {
     pub(super) async fn read_first_account(&self) -> Result<()> {
         if self.first_account.user_id.get().is_none()
             && let Some(record) = self.documents.read::<FirstAccountRecord>(&key()?).await?
+            && self.finish_first_account(&record).await?
         {
             // Whoever reads it at the same time sets the same.
             _ = self.first_account.user_id.set(record.value.user_id);
         }
         Ok(())
+    }
+
+    /// Reserves the name of the appointed user, unless that was done: the process that began may have been killed.
+    ///
+    /// Returns false if somebody else has got the name meanwhile. Then there is no first account, and the link is valid.
+    async fn finish_first_account(&self, record: &Stored<FirstAccountRecord>) -> Result<bool> {
+        let Some(user) = self.user(&record.value.user_id).await? else { return Ok(false) };
+        if self.reserve_name(&user.username, &user.id).await? {
+            return Ok(true);
+        }
+        self.documents.delete(record).await?;
+        self.remove_unnamed(&user.id).await?;
+        Ok(false)
     }
 
     /// The user of the first account, who is an operator; set as soon as it is created. It stays empty if the settings
@@ -56,8 +78,11 @@ impl Account {
 
     /// Creates the link to the first account; none if there are users, or if the settings name operators.
     pub async fn first_account_link(&self) -> Result<Option<String>> {
+        if !self.operators.is_empty() || self.first_account.user_id.get().is_some() {
+            return Ok(None);
+        }
         let names: Vec<Username> = self.ids_in_index(IdIndex::Users, None).await?;
-        if !names.is_empty() || !self.operators.is_empty() || self.first_account.user_id.get().is_some() {
+        if !self.users_named(&names).await?.is_empty() {
             return Ok(None);
         }
         let token = hex::encode(self.random.array::<16>());
@@ -81,21 +106,27 @@ impl Account {
         if !self.is_first_account_link(token).await? {
             return Err(Error::FirstAccountLink);
         }
-        let user = self.add_user(new).await?;
-        let (key, record) = (key()?, FirstAccountRecord { user_id: user.id.clone() });
+        let mut user = self.new_user_with_password(new, &Owner::Component("operator".into())).await?;
+        user.valid = true;
         let object = format!("{} from {from}", user.username);
-        let change = self.audit.change("operator appointed", &user.id, &object)?;
-        let appointed = self.documents.create(&key, &record).await;
-        match &appointed {
-            // Of several processes on one store, another one was faster: one account is an operator's.
-            Ok(false) => change.not_made(),
-            outcome => change.end(outcome),
-        }
-        if appointed? {
-            _ = self.first_account.user_id.set(user.id.clone());
-        }
+        let registered = self.audit.change("user registered", &user.id, &object)?;
+        let appointed = self.audit.change("operator appointed", &user.id, &object)?;
+        registered.run(appointed.run(self.appoint(&user))).await?;
         self.remember_address(&user.id, from).await;
-        Ok(user)
+        Ok(user.into())
+    }
+
+    /// Stores a new user as the operator.
+    async fn appoint(&self, user: &UserRecord) -> Result<()> {
+        self.store_unnamed(user).await?;
+        if !self.documents.create(&key()?, &FirstAccountRecord { user_id: user.id.clone() }).await? {
+            // Of several processes on one store, another one was faster.
+            self.remove_unnamed(&user.id).await?;
+            return Err(Error::FirstAccountLink);
+        }
+        self.read_first_account().await?;
+        let is_appointed = self.first_account.user_id.get() == Some(&user.id);
+        if is_appointed { Ok(()) } else { Err(taken(&user.username)) }
     }
 }
 

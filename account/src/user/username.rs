@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use store::{Key, Tag};
 use types::{UserId, Username};
 
-use super::{UserRecord, user_key};
+use super::{UserRecord, taken, user_key};
 use crate::{
     Account, Error, Result,
     documents::{Stored, id_index::IdIndex},
@@ -43,19 +43,24 @@ impl Account {
         user.ok_or_else(|| Error::NotFound { what: "user", id: username.to_string() })
     }
 
-    /// Reserves a name for a user. Fails if it belongs to another user, or this one has taken too many.
+    /// Reserves a further name for a user. Fails if it belongs to another user, or this one has taken too many.
     pub(crate) async fn take_name(&self, username: &Username, user: &UserRecord) -> Result<()> {
-        let key = name_key(username)?;
-        if self.owner_of_name(&key).await?.is_none() {
+        if self.is_free(username).await? {
             // Counted first: after a crash, the user can take one name fewer rather than one more.
             self.change_user(&user.id, UserRecord::count_name).await?;
+        }
+        if self.reserve_name(username, &user.id).await? { Ok(()) } else { Err(taken(username)) }
+    }
+
+    /// Reserves a name for a user. Returns false if it belongs to another user.
+    pub(crate) async fn reserve_name(&self, username: &Username, user_id: &UserId) -> Result<bool> {
+        let key = name_key(username)?;
+        if self.owner_of_name(&key).await?.is_none() {
             self.add_to_index(IdIndex::Users, username.as_str()).await?;
-            self.documents.create(&key, &NameRecord { user_id: user.id.clone() }).await?;
+            // Another user may be faster.
+            self.documents.create(&key, &NameRecord { user_id: user_id.clone() }).await?;
         }
-        match self.owner_of_name(&key).await? {
-            Some(owner) if owner == user.id => Ok(()),
-            _ => Err(Error::Taken { what: "username", id: username.to_string() }),
-        }
+        Ok(self.owner_of_name(&key).await?.as_ref() == Some(user_id))
     }
 
     /// Returns true if the name belongs to nobody.

@@ -7,6 +7,8 @@ use super::{Browser, Page};
 use crate::service::{PASSWORD, Service, bearer};
 
 const USERS: &str = "/api/v2/users";
+/// More writes than the first account takes.
+const WRITES_MAX: i64 = 20;
 
 /// The path of the link, and its token.
 async fn link(service: &Service) -> (String, String) {
@@ -130,13 +132,67 @@ async fn of_two_processes_whose_links_are_used_at_once_one_appoints_the_operator
     let ((_, one), (_, other)) = (link(&first).await, link(&second).await);
     let (alice, bobby) =
         tokio::join!(register(&first, &one, "alice", PASSWORD), register(&second, &other, "bobby", PASSWORD));
-    let mut operators = 0;
-    for (name, page) in [("alice", alice), ("bobby", bobby)] {
+    for (name, page, other) in [("alice", &alice, &bobby), ("bobby", &bobby, &alice)] {
         if page.status == 303 {
-            let (here, there) = (is_operator(&first, name).await, is_operator(&second, name).await);
-            assert_eq!(here, there, "{name}");
-            operators += usize::from(here);
+            assert_eq!(other.status, 403);
+            for service in [&first, &second] {
+                assert_eq!(service.account.list_users(None).await.unwrap().len(), 1, "beside {name}");
+                assert!(is_operator(service, name).await);
+            }
+            return;
         }
     }
-    assert_eq!(operators, 1);
+    panic!("{} and {}", alice.status, bobby.status);
+}
+
+// Conformance: the first account: an operator's, by a link that works once
+#[tokio::test]
+async fn a_crash_while_it_is_created_leaves_the_whole_account_or_another_link() {
+    let (mut links, mut accounts) = (0, 0);
+    for writes in 0..WRITES_MAX {
+        let (killed, store) = Service::start_on_failing_store().await;
+        let (_, token) = link(&killed).await;
+        store.fail_after(writes);
+        let status = register(&killed, &token, "alice", PASSWORD).await.status;
+        store.recover();
+        let service = killed.reopen().await;
+        match service.account.first_account_link().await.unwrap() {
+            Some(link) => {
+                links += 1;
+                assert!(service.account.list_users(None).await.unwrap().is_empty(), "after {writes} writes");
+                let (_, token) = link.split_once("first=").unwrap();
+                assert_eq!(register(&service, token, "alice", PASSWORD).await.status, 303, "after {writes} writes");
+            }
+            None => accounts += 1,
+        }
+        assert_eq!(service.account.list_users(None).await.unwrap().len(), 1, "after {writes} writes");
+        for service in [&service, &killed, &killed.reopen().await] {
+            assert!(is_operator(service, "alice").await, "after {writes} writes");
+        }
+        if status == 303 {
+            assert!(links > 1 && accounts > 1, "{links} links and {accounts} accounts");
+            return;
+        }
+        assert_eq!(status, 503, "after {writes} writes");
+    }
+    panic!("it never succeeded");
+}
+
+// Conformance: the first account: an operator's, by a link that works once
+#[tokio::test]
+async fn who_gets_the_name_after_a_crash_is_no_operator_and_the_link_stays() {
+    for writes in 0..4 {
+        let (service, store) = Service::start_on_failing_store().await;
+        let (_, token) = link(&service).await;
+        store.fail_after(writes);
+        assert_eq!(register(&service, &token, "alice", PASSWORD).await.status, 503, "after {writes} writes");
+        store.recover();
+        // Nobody has asked for the operator since, so the name is still free.
+        service.user("alice").await;
+        assert!(!is_operator(&service, "alice").await, "after {writes} writes");
+        assert_eq!(register(&service, &token, "bobby", PASSWORD).await.status, 303, "after {writes} writes");
+        for service in [&service, &service.reopen().await] {
+            assert!(is_operator(service, "bobby").await && !is_operator(service, "alice").await);
+        }
+    }
 }
