@@ -97,12 +97,17 @@ pub(crate) async fn run(serve: Serve, settings: Settings, global: &GlobalOptions
         return console_service::run(&settings, clock, (metrics, shutdown)).await;
     }
     let environment = Environment { metrics, audit, clock };
+    let mut first_account = String::new();
+    let show_link = |link: &str| {
+        first_account = invitation(link);
+        say(&first_account)
+    };
     let stack = tokio::select! {
-        stack = Stack::start(settings, serve.service, environment) => stack?,
+        stack = Stack::start_showing(settings, serve.service, environment, show_link) => stack?,
         () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
     };
-    let first_account = stack.first_account_link().map(first_account).unwrap_or_default();
     let next_steps = next_steps(&global.where_settings_are());
+    // The address was shown as soon as it could be used; what was logged since may have moved it out of sight.
     say(format_args!("Airlock is ready.\n\n{}\n\n{first_account}{next_steps}", stack.overview()))?;
     let failure = tokio::select! {
         () = shutdown.requested.cancelled() => Ok(()),
@@ -117,7 +122,7 @@ pub(crate) async fn run(serve: Serve, settings: Settings, global: &GlobalOptions
 }
 
 /// Says where whoever has started Airlock for the first time goes on in a browser.
-fn first_account(link: &str) -> String {
+fn invitation(link: &str) -> String {
     format!(
         "Open this address in a browser to create the first account, the operator's. It works once:\n\n  {link}\n\n"
     )

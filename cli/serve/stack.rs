@@ -37,7 +37,6 @@ pub struct Stack {
     health: Health,
     /// Names and addresses of what runs, in the order in which it was started.
     addresses: Vec<(&'static str, String)>,
-    first_account_link: Option<String>,
     /// Stops the account and discovery services, which the handler may need until it has finished.
     stop: CancellationToken,
     /// Keeps the handler's token valid.
@@ -59,13 +58,26 @@ type StoreRollback = Shared<BoxFuture<'static, Arc<StoreMarkError>>>;
 impl Stack {
     /// Starts one service, or all of them; returns when they are ready.
     pub async fn start(settings: Settings, only: Option<Service>, environment: Environment) -> anyhow::Result<Self> {
+        Self::start_showing(settings, only, environment, |_| Ok(())).await
+    }
+
+    /// The same. `show_link` gets the address at which the operator creates the first account, unless there are users,
+    /// as soon as the account service answers: the sandboxes may take seconds longer. Whoever has it is the operator.
+    pub(super) async fn start_showing(
+        settings: Settings,
+        only: Option<Service>,
+        environment: Environment,
+        show_link: impl FnOnce(&str) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Self> {
         let Environment { metrics, audit, clock } = environment;
         let includes = |service| only.is_none_or(|only| only == service);
         let mut starting = Starting::new(Context::open(settings, audit, clock).await?, metrics);
         if includes(Service::Account) {
             // Alone, the account service would have a console without anything to show.
             let has_console = only.is_none() && starting.context.settings.console.enabled;
-            starting.start_account(has_console).await?;
+            if let Some(link) = starting.start_account(has_console).await? {
+                show_link(&link)?;
+            }
         }
         let (token, authenticator) = starting.authenticate().await?;
         let renewing = tokio::spawn(authenticator.clone().run(starting.context.server.stop.clone()));
@@ -82,7 +94,7 @@ impl Stack {
 
     /// Watches what may stop the services that have started.
     fn started(starting: Starting, renewing: JoinHandle<()>) -> Self {
-        let Starting { context, addresses, serving, discovery_http, handler, first_account_link, .. } = starting;
+        let Starting { context, addresses, serving, discovery_http, handler, .. } = starting;
         let operator_sockets = context.listen_to_operator();
         let Context { settings, health, server, store_failure, store_closed, audit, mark, .. } = context;
         audit.report_to(&health);
@@ -94,7 +106,6 @@ impl Stack {
             settings,
             health,
             addresses,
-            first_account_link,
             stop: server.stop,
             renewing,
             serving,
@@ -145,12 +156,6 @@ impl Stack {
     pub fn overview(&self) -> String {
         let lines: Vec<_> = self.addresses.iter().map(|(name, address)| format!("{name:>10}  {address}")).collect();
         lines.join("\n")
-    }
-
-    /// The address at which the operator creates the first account; none if there are users. Whoever has it is the
-    /// operator.
-    pub fn first_account_link(&self) -> Option<&str> {
-        self.first_account_link.as_deref()
     }
 
     /// Waits until the store fails for good, or went back to an earlier state. After a failure, what was acknowledged

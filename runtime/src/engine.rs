@@ -41,30 +41,35 @@ impl Engine {
         Self::with_reset(settings, Reset::probe())
     }
 
+    /// The same, with a call of `compiling` before the guest is compiled, which takes seconds.
+    pub fn reporting(settings: &Settings, compiling: &dyn Fn()) -> Result<Self, Error> {
+        Self::build(settings, Reset::probe(), GUEST, compiling)
+    }
+
     /// An engine whose sandboxes can also count the cost of each step of a script, for [`Sandbox::call_recorded`].
     /// Messages use the same fuel there, but take many times as long.
     pub fn profiling(settings: &Settings) -> Result<Self, Error> {
         // Its guest is another one, so neither cache may be shared.
         let cache_dir = settings.cache_dir.as_ref().map(|dir| dir.join("profiling"));
         let settings = Settings { cache_dir, cache_bytes_max: 0, ..settings.clone() };
-        Self::build(&settings, Reset::probe(), &instrument::instrument(GUEST)?)
+        Self::build(&settings, Reset::probe(), &instrument::instrument(GUEST)?, &|| ())
     }
 
     /// An engine with a given way to restore memories, which the system must support. For tests and benchmarks.
     #[doc(hidden)]
     pub fn with_reset(settings: &Settings, reset: Reset) -> Result<Self, Error> {
-        Self::build(settings, reset, GUEST)
+        Self::build(settings, reset, GUEST, &|| ())
     }
 
     /// An engine with another guest, to compare the two. For benchmarks.
     #[doc(hidden)]
     pub fn with_guest(settings: &Settings, guest: &[u8]) -> Result<Self, Error> {
-        Self::build(settings, Reset::probe(), guest)
+        Self::build(settings, Reset::probe(), guest, &|| ())
     }
 
-    pub(crate) fn build(settings: &Settings, reset: Reset, guest: &[u8]) -> Result<Self, Error> {
+    pub(crate) fn build(settings: &Settings, reset: Reset, guest: &[u8], compiling: &dyn Fn()) -> Result<Self, Error> {
         settings.check().map_err(Error::Settings)?;
-        let host = Arc::new(Host::new(settings, reset, guest)?);
+        let host = Arc::new(Host::new(settings, reset, guest, compiling)?);
         let cache = ModuleCache::open(settings.cache_dir.as_deref(), settings.cache_bytes_max)?;
         tracing::info!(reset = reset.name(), "sandboxes are ready");
         if reset != Reset::PageScan {

@@ -29,8 +29,6 @@ pub(super) struct Starting {
     pub(super) discovery_http: Option<SocketAddr>,
     pub(super) handler: Option<HandlerService>,
     metrics: Metrics,
-    /// The address that creates the first account, until there are users.
-    pub(super) first_account_link: Option<String>,
     account: Option<Account>,
     console: Option<Console>,
 }
@@ -43,25 +41,23 @@ impl Starting {
             discovery_http: None,
             handler: None,
             metrics: metrics.with(context.ledger.metrics()),
-            first_account_link: None,
             account: None,
             console: None,
             context,
         }
     }
 
-    pub(super) async fn start_account(&mut self, has_console: bool) -> anyhow::Result<()> {
+    /// Returns the address that creates the first account, until there are users.
+    pub(super) async fn start_account(&mut self, has_console: bool) -> anyhow::Result<Option<String>> {
         let (serving, account, console) = self.context.start_account(has_console).await?;
         let url = format!("http://{}", from_here(address(&serving, 0)?));
         self.context.settings.client.auth_server.clone_from(&url);
         self.addresses.push(("account", url));
         self.addresses.extend(console.is_some().then(|| ("console", format!("{}/console", account.public_url()))));
         self.serving.push(serving);
-        if console.is_some() {
-            self.first_account_link = account.first_account_link().await?;
-        }
+        let link = if console.is_some() { account.first_account_link().await? } else { None };
         (self.account, self.console) = (Some(account), console);
-        Ok(())
+        Ok(link)
     }
 
     /// Gets the token of the handler, and what checks the credentials of callers. Both ask the account service.

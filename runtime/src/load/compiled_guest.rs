@@ -18,26 +18,31 @@ const SUFFIX: &str = ".compiled";
 /// A compiled guest takes a few MB; a larger file is not one.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Loads the compiled guest from `dir`, or compiles it and saves it there.
+/// Loads the compiled guest from `dir`, or compiles it and saves it there. Calls `compiling` before it compiles.
 ///
 /// Failing to save it only slows down the next start, because the guest is compiled again; it is logged and not an
 /// error.
-pub(crate) fn load_or_compile(engine: &Engine, code: &[u8], dir: Option<&Path>) -> Result<Module, Error> {
-    let Some(dir) = dir else { return compile(engine, code) };
+pub(crate) fn load_or_compile(
+    engine: &Engine,
+    code: &[u8],
+    dir: Option<&Path>,
+    compiling: &dyn Fn(),
+) -> Result<Module, Error> {
+    let compile = || {
+        compiling();
+        Module::new(engine, code).map_err(|error| Error::Compile(error.into()))
+    };
+    let Some(dir) = dir else { return compile() };
     let path = dir.join(format!("{PREFIX}{}{SUFFIX}", key(engine, code)));
     if let Some(module) = load(engine, &path) {
         tracing::debug!(path = %path.display(), "loaded the compiled guest");
         return Ok(module);
     }
-    let module = compile(engine, code)?;
+    let module = compile()?;
     if let Err(source) = save(&module, dir, &path) {
         tracing::warn!(path = %path.display(), error = %source, "cannot save the compiled guest: check the cache directory");
     }
     Ok(module)
-}
-
-fn compile(engine: &Engine, code: &[u8]) -> Result<Module, Error> {
-    Module::new(engine, code).map_err(|error| Error::Compile(error.into()))
 }
 
 /// The cache key: differs for another guest, Wasmtime version, configuration or processor.

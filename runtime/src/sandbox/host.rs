@@ -42,13 +42,14 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Compiles `guest`, or loads it from the cache.
-    pub(crate) fn new(settings: &Settings, reset: Reset, guest: &[u8]) -> Result<Self, Error> {
+    /// Compiles `guest`, after a call of `compiling`, or loads it from the cache.
+    pub(crate) fn new(settings: &Settings, reset: Reset, guest: &[u8], compiling: &dyn Fn()) -> Result<Self, Error> {
         let guest = Guest::parse(guest)?;
         let memory = Arc::new(HostMemory::default());
         let engine = Engine::new(&config(&memory)).map_err(|error| Error::Compile(error.into()))?;
         features::check(&engine)?;
-        let module = compiled_guest::load_or_compile(&engine, &guest.code, settings.cache_dir.as_deref())?;
+        let cache_dir = settings.cache_dir.as_deref();
+        let module = compiled_guest::load_or_compile(&engine, &guest.code, cache_dir, compiling)?;
         let pre = Linker::new(&engine).instantiate_pre(&module).map_err(|error| Error::Guest(error.to_string()))?;
         let tick = Duration::from_millis((settings.limits.time_ms_max / 10).clamp(1, 25));
         Ok(Self {

@@ -36,8 +36,10 @@ impl ServerProcess {
         let pair =
             |line: &String| line.trim().split_once("  ").map(|(name, place)| (name.to_owned(), place.to_owned()));
         let places = lines.iter().filter_map(pair).collect();
-        let link = lines.iter().map(|line| line.trim()).find(|line| line.contains("/register?first="));
-        let first_account_link = link.map(str::to_owned);
+        let link = lines.iter().position(|line| line.contains("/register?first="));
+        let ready = lines.iter().position(|line| line.contains("Airlock is ready"));
+        assert!(link.is_none() || link < ready || ready.is_none(), "nobody waits for the rest: {lines:?}");
+        let first_account_link = link.map(|link| lines[link].trim().to_owned());
         Self { child, places, first_account_link, output }
     }
 

@@ -1,5 +1,6 @@
 //! The cache of the compiled guest and of loaded functions.
 
+use std::cell::Cell;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -10,10 +11,13 @@ use crate::harness::{Harness, fields, settings, sources};
 
 const TEXT: &str = "function Decoder(bytes) { return { sum: bytes[0] + bytes[1] }; }";
 
-fn start(dir: &Path) -> Harness {
-    let harness = Harness::of(Engine::new(&Settings { cache_dir: Some(dir.to_owned()), ..settings() }).unwrap());
+/// Starts an engine, and returns the number of times that it says that it compiles.
+fn start(dir: &Path) -> usize {
+    let compiled = Cell::new(0);
+    let settings = Settings { cache_dir: Some(dir.to_owned()), ..settings() };
+    let harness = Harness::of(Engine::reporting(&settings, &|| compiled.set(compiled.get() + 1)).unwrap());
     harness.load_in(Slot::Decoder, "function Decoder() { return {}; }");
-    harness
+    compiled.get()
 }
 
 /// The compiled guest in `dir`, and its inode number.
@@ -28,31 +32,31 @@ fn kept(dir: &Path) -> (PathBuf, u64) {
 fn the_compiled_guest_is_cached_and_used_only_if_intact() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("new/dir");
-    start(&dir);
+    assert_eq!(start(&dir), 1);
     let (file, first) = kept(&dir);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 
-    start(&dir);
+    assert_eq!(start(&dir), 0);
     assert_eq!(kept(&dir), (file.clone(), first), "it is used, not written again");
 
     let good = fs::read(&file).unwrap();
     let mut bad = good.clone();
     bad[good.len() / 2] ^= 1;
     fs::write(&file, &bad).unwrap();
-    start(&dir);
+    assert_eq!(start(&dir), 1);
     assert_eq!(fs::read(&file).unwrap().len(), good.len());
     assert_ne!(fs::read(&file).unwrap(), bad, "a damaged one is replaced");
 
     fs::set_permissions(&file, Permissions::from_mode(0o620)).unwrap();
     let (_, writable) = kept(&dir);
-    start(&dir);
+    assert_eq!(start(&dir), 1);
     assert_ne!(kept(&dir).1, writable, "one that others could have written is replaced");
 }
 
 #[test]
 fn works_without_a_writable_cache_directory() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    start(&file.path().join("below a file"));
+    assert_eq!(start(&file.path().join("below a file")), 1);
 }
 
 #[test]
