@@ -48,6 +48,7 @@ async fn one_form_leads_from_nothing_to_a_decoded_uplink() {
     let alice = newcomer(&network, "alice").await;
     let empty = alice.get("/console").await;
     assert_eq!((empty.value("app_id").as_str(), empty.value("dev_id").as_str()), ("alice-app", "my-first-device"));
+    assert!(empty.html.contains("<details><summary>Change ids"), "one button is enough: {}", empty.html);
 
     let page = send(&alice, "alice-app").await;
     assert_eq!((page.status, page.path.as_str()), (200, "/console/applications/alice-app/live"), "{}", page.html);
@@ -98,6 +99,7 @@ async fn ids_that_are_taken_or_not_valid_are_refused_and_what_was_typed_stays() 
     let page = send(&bobby, "alice-app").await;
     assert_eq!((page.status, page.value("app_id").as_str()), (409, "alice-app"));
     assert!(page.html.contains("role=\"alert\"") && page.html.contains("alice-app is taken"), "{}", page.html);
+    assert!(page.html.contains("<details open><summary>Change ids"), "{}", page.html);
 
     let alice = logged_in(&network, "alice").await;
     let page = send(&alice, "alice-app").await;

@@ -2,7 +2,7 @@
 
 use fantoccini::Locator;
 
-use super::wait_for_text;
+use super::{bottom, wait_for_text};
 use crate::{
     browser::{
         DESK,
@@ -10,6 +10,9 @@ use crate::{
     },
     harness::{PASSWORD, server_process::ServerProcess},
 };
+
+/// Of the window, in pixels.
+const HEIGHT: f64 = 780.0;
 
 /// Opens the printed address, creates the account and the first application, and looks at the uplink.
 async fn walk(name: &'static str, look: Look) {
@@ -28,6 +31,7 @@ async fn walk(name: &'static str, look: Look) {
     browser.submit("main form", &[], "main form button", "Live view").await;
     wait_for_text(&browser, "td", "\"temperature\":23.96").await;
     wait_for_text(&browser, "td", "simulated").await;
+    assert!(bottom(&browser, "#live tbody tr").await < HEIGHT, "nobody has to scroll to it");
     browser.look("first-uplink").await;
 
     browser.client.refresh().await.unwrap();
