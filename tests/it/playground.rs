@@ -1,5 +1,6 @@
 //! The playground: its sandbox gives what the server's gives, its page shows that, and its command serves only the page.
 
+mod editor;
 mod examples;
 mod folder;
 mod fuzz;

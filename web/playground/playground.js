@@ -160,6 +160,7 @@ function ask(places) {
     return { place, call: { entryPoint: "uplink", port, timeMs: timeMs ?? now, seed: SEED, payload, extra: "" } };
   });
   by("result").classList.add("busy");
+  document.documentElement.removeAttribute("data-ready");
   costs.wait();
   runner.ask({ sources: sources(), calls, measured: selected, downlink: downlinkCall(now) });
 }

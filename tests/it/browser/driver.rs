@@ -126,7 +126,12 @@ impl Browser {
 
     /// Waits for a form with validation errors.
     pub(crate) async fn wait_for_refusal(&self) {
-        self.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::Css(".problem")).await.unwrap();
+        self.wait_until(".problem").await;
+    }
+
+    /// Waits until the page has an element.
+    pub(crate) async fn wait_until(&self, selector: &str) {
+        self.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::Css(selector)).await.unwrap();
     }
 
     /// Presses keys as somebody does, whatever has the focus: a field for a file takes keys that it is sent as a path.
@@ -147,7 +152,7 @@ impl Browser {
     /// Replaces the text of the editor in place of a text area, as somebody does who selects all of it and pastes.
     pub(crate) async fn write(&self, area: &str, text: &str) {
         let code = format!("{area}-code");
-        self.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::Css(&code)).await.unwrap();
+        self.wait_until(&code).await;
         self.client.execute("document.querySelector(arguments[0]).focus();", vec![json!(code)]).await.unwrap();
         self.press_with(Key::Control, 'a').await;
         let paste = "const clipboardData = new DataTransfer(); clipboardData.setData('text/plain', arguments[1]); \

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     has_node,
-    page::{ask, open, paste, shows},
+    page::{ask, open, paste, settle, shows},
 };
 use crate::{
     browser::{DESK, driver::Look},
@@ -95,6 +95,7 @@ async fn examples_are_saved_in_a_layout_that_is_chosen() {
 async fn payloads_beyond_the_limit_of_examples_are_counted() {
     let Some((_playground, browser, _dir)) = open("playground-examples-many", DESK).await else { return };
     paste(&browser, "payloads", &"010203\n".repeat(1024)).await;
+    settle(&browser).await;
     browser.click("#examples-details summary").await;
     browser.click("#examples-save").await;
     shows(&browser, "examples", "with 1,024 examples").await;

@@ -11,7 +11,7 @@ use workbench::{Codec, CodecReport, Detail, Rules};
 
 use super::{
     has_node, networks,
-    page::{METER, ask, open, paste, returns, shows},
+    page::{METER, ask, open, paste, returns, settle, shows},
     vectors,
 };
 use crate::{
@@ -285,6 +285,7 @@ async fn edit_in(name: &'static str, look: Look) {
     browser.click("#folder-update").await;
     shows(&browser, "folder-verdict", "2 examples: 2 passed.").await;
     paste(&browser, "payloads", "0: 04\n9: 08").await;
+    settle(&browser).await;
     browser.click("#folder-add").await;
     shows(&browser, "folder-said", "Added 1 example to own/meter.test.yaml.").await;
     shows(&browser, "folder-verdict", "3 examples: 3 passed.").await;
@@ -381,6 +382,7 @@ async fn files_are_taken_by_browsers_without_a_picker_and_saved_as_downloads() {
     browser.client.find(fantoccini::Locator::Css("#files-input")).await.unwrap().send_keys(&other).await.unwrap();
     shows(&browser, "folder-verdict", "The codec has no examples.").await;
     paste(&browser, "payloads", "04").await;
+    settle(&browser).await;
     browser.click("#examples-details summary").await;
     browser.click("#examples-save").await;
     shows(&browser, "examples", "Added to the folder: my meter.test.yaml").await;

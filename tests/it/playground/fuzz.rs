@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     has_node,
-    page::{ask, open, paste, shows},
+    page::{ask, open, paste, settle, shows},
 };
 use crate::{
     browser::{DESK, driver::Look},
@@ -60,6 +60,7 @@ async fn fuzz_in(name: &'static str, look: Look) {
     paste(&browser, "text", THROWS).await;
     paste(&browser, "payloads", "01020304").await;
     shows(&browser, "outcome", "n").await;
+    settle(&browser).await;
     browser.click("#fuzz-details summary").await;
     browser.click("#fuzz-run").await;
     shows(&browser, "fuzz", "10,000 payloads: 3 different ways to fail").await;
@@ -73,6 +74,7 @@ async fn fuzz_in(name: &'static str, look: Look) {
                   notation.dispatchEvent(new Event('input', { bubbles: true }));";
     ask(&browser, base64).await;
     shows(&browser, "verdict", "Decoded").await;
+    settle(&browser).await;
     browser.click(".fuzzed li p button").await;
     shows(&browser, "verdict", "Failed").await;
     let shown = "return document.querySelectorAll('.fuzzed li').length;";
@@ -93,6 +95,7 @@ async fn payloads_that_fail_are_found_and_added() {
 async fn a_decoder_that_does_not_end_is_stopped_or_ends_early() {
     let Some((_playground, browser, _dir)) = open("playground-fuzz-stopped", DESK).await else { return };
     paste(&browser, "text", "function Decoder(bytes) {\n  while (bytes[0] !== 1);\n  return {};\n}").await;
+    settle(&browser).await;
     browser.click("#fuzz-details summary").await;
     browser.click("#fuzz-run").await;
     shows(&browser, "fuzz", "of the functions…").await;

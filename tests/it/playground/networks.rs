@@ -9,7 +9,7 @@ use workbench::{Codec, Example, Expected, Input, Ported, Target, Tolerance, Verd
 
 use super::{
     has_node,
-    page::{PATIENCE, ask, open, paste, shows},
+    page::{PATIENCE, ask, open, paste, returns, settle, shows},
     vectors,
 };
 use crate::{
@@ -209,6 +209,7 @@ async fn look_at_networks(name: &'static str, look: Look) {
     let Some((_playground, browser, _dir)) = open(name, look).await else { return };
     paste(&browser, "text", UNDECLARED).await;
     shows(&browser, "outcome", "total").await;
+    settle(&browser).await;
     assert_eq!(ask(&browser, STARTED).await, 0);
     browser.click("#networks-details summary").await;
     shows(&browser, "network", "Runs on ChirpStack 4 up to 4.16").await;
@@ -236,6 +237,7 @@ async fn a_ported_text_does_not_replace_what_was_typed_since() {
     let Some((_playground, browser, _dir)) = open("playground-networks-typed", DESK).await else { return };
     paste(&browser, "text", UNDECLARED).await;
     shows(&browser, "outcome", "total").await;
+    settle(&browser).await;
     browser.click("#networks-details summary").await;
     shows(&browser, "network", "Runs on ChirpStack 4 up to 4.16").await;
     browser.click(&format!("[id='tab-{STRICT}']")).await;
@@ -294,6 +296,10 @@ async fn nothing_is_judged_once_networks_are_closed() {
     let Some((_playground, browser, _dir)) = open("playground-networks-closed", DESK).await else { return };
     browser.click("#networks-details summary").await;
     shows(&browser, "network", "Runs on ChirpStack 4 up to 4.16").await;
+    // Otherwise it may be the link to the older source that the script waits for.
+    returns(&browser, "return location.hash.length > 1;", json!(true)).await;
+    let patience = TimeoutConfiguration::new(Some(PATIENCE), None, None);
+    browser.client.update_timeouts(patience).await.unwrap();
     assert_eq!(browser.client.execute_async(CLOSED, vec![]).await.unwrap(), 0);
 }
 
