@@ -382,24 +382,3 @@ async fn an_event_that_cannot_be_published_is_published_later() {
     assert_eq!(handler.look_after(MINUTE / 2).await, ["dev"]);
     assert!(handler.look_after(MINUTE).await.is_empty());
 }
-
-// Conformance: The same over restarts, jumps of the clock and outages of outputs
-#[tokio::test]
-async fn of_several_handlers_one_reports_what_none_has_heard() {
-    let place = Place::with_time().await;
-    let (mut one, mut two) = (place.handler(Kind::AmongOthers).await, place.handler(Kind::AmongOthers).await);
-    place.put("heard", "").await;
-    two.hear("heard").await;
-    two.look().await;
-    one.clock.advance(HOUR - MINUTE);
-    two.hear("heard").await;
-    // They have the same time to say that they have heard a device.
-    let mut reported = one.look_after(MINUTE / 2).await;
-    reported.extend(two.look().await.into_iter().map(|event| event.dev_id.into()));
-    assert!(reported.is_empty());
-    for _ in 0..3 {
-        reported.extend(one.look_after(MINUTE).await);
-        reported.extend(two.look().await.into_iter().map(|event| event.dev_id.into()));
-    }
-    assert_eq!(reported, ["dev"]);
-}

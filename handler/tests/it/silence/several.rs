@@ -12,6 +12,27 @@ use super::{HOUR, Kind, MINUTE, Place};
 
 // Conformance: The same over restarts, jumps of the clock and outages of outputs
 #[tokio::test]
+async fn of_several_handlers_one_reports_what_none_has_heard() {
+    let place = Place::with_time().await;
+    let (mut one, mut two) = (place.handler(Kind::AmongOthers).await, place.handler(Kind::AmongOthers).await);
+    place.put("heard", "").await;
+    two.hear("heard").await;
+    two.look().await;
+    one.clock.advance(HOUR - MINUTE);
+    two.hear("heard").await;
+    // They have the same time to say that they have heard a device.
+    let mut reported = one.look_after(MINUTE / 2).await;
+    reported.extend(two.look().await.into_iter().map(|event| event.dev_id.into()));
+    assert!(reported.is_empty());
+    for _ in 0..3 {
+        reported.extend(one.look_after(MINUTE).await);
+        reported.extend(two.look().await.into_iter().map(|event| event.dev_id.into()));
+    }
+    assert_eq!(reported, ["dev"]);
+}
+
+// Conformance: The same over restarts, jumps of the clock and outages of outputs
+#[tokio::test]
 async fn what_another_handler_has_just_reported_is_not_reported_again() {
     let clock = ManualClock::new();
     let store = Arc::new(RecordingStore::new(clock.for_store()));
