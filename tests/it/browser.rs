@@ -3,8 +3,6 @@
 pub(crate) mod console;
 pub(crate) mod driver;
 
-use std::time::Duration;
-
 use account::ClientSettings;
 use driver::{Browser, Look, axe};
 use fantoccini::key::Key;
@@ -230,8 +228,7 @@ async fn a_user_logs_in_and_gets_a_code_by_keyboard_alone() {
     browser.look("code").await;
     let code = browser.value("#code").await;
     let form = [("grant_type", "authorization_code"), ("code", code.as_str())];
-    let request =
-        reqwest::Client::new().post(format!("{}/users/token", site(&network))).timeout(Duration::from_secs(20));
+    let request = reqwest::Client::new().post(format!("{}/users/token", site(&network))).timeout(MESSAGE_TIMEOUT);
     let response = request.basic_auth("ttnctl", Some("ttnctl")).form(&form).send().await.unwrap();
     assert_eq!(response.status(), 200, "{}", response.text().await.unwrap());
 }

@@ -14,7 +14,9 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use fantoccini::{
     Client, ClientBuilder, Locator,
     actions::{InputSource, KeyAction, KeyActions},
+    elements::Element,
     key::Key,
+    wd::TimeoutConfiguration,
 };
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
@@ -65,6 +67,8 @@ impl Browser {
         let wanted = json!({"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}});
         let Value::Object(wanted) = wanted else { unreachable!("it is one") };
         let client = ClientBuilder::new(HttpConnector::new()).capabilities(wanted).connect(&driver.url).await.unwrap();
+        // Audits of long pages take their time on a busy machine.
+        client.update_timeouts(TimeoutConfiguration::new(Some(MESSAGE_TIMEOUT), None, None)).await.unwrap();
         let session = client.session_id().await.unwrap().unwrap();
         let browser = Self { client, session, driver, base: base.to_owned(), name, look };
         browser.become_like().await;
@@ -130,8 +134,8 @@ impl Browser {
     }
 
     /// Waits until the page has an element.
-    pub(crate) async fn wait_until(&self, selector: &str) {
-        self.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::Css(selector)).await.unwrap();
+    pub(crate) async fn wait_until(&self, selector: &str) -> Element {
+        self.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::Css(selector)).await.unwrap()
     }
 
     /// Presses keys as somebody does, whatever has the focus: a field for a file takes keys that it is sent as a path.

@@ -298,8 +298,6 @@ async fn nothing_is_judged_once_networks_are_closed() {
     shows(&browser, "network", "Runs on ChirpStack 4 up to 4.16").await;
     // Otherwise it may be the link to the older source that the script waits for.
     returns(&browser, "return location.hash.length > 1;", json!(true)).await;
-    let patience = TimeoutConfiguration::new(Some(PATIENCE), None, None);
-    browser.client.update_timeouts(patience).await.unwrap();
     assert_eq!(browser.client.execute_async(CLOSED, vec![]).await.unwrap(), 0);
 }
 

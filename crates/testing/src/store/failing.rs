@@ -33,6 +33,11 @@ impl FailingStore {
         self.commits_left.store(commits, Ordering::Relaxed);
     }
 
+    /// The number of commits that it has failed since [`FailingStore::fail_after`].
+    pub fn failed(&self) -> u64 {
+        self.commits_left.load(Ordering::Relaxed).min(0).unsigned_abs()
+    }
+
     /// From now on refuses batches that store more, or none.
     pub fn set_full(&self, is_full: bool) {
         self.is_full.store(is_full, Ordering::SeqCst);

@@ -30,7 +30,7 @@ async fn enter(browser: &Browser, (directory, has_scripts): (&Path, bool)) {
     }
     let path = directory.join("devices.csv");
     fs::write(&path, FILE).unwrap();
-    let input = browser.client.wait().for_element(Locator::Css("div:not([hidden]) > #file")).await.unwrap();
+    let input = browser.wait_until("div:not([hidden]) > #file").await;
     input.send_keys(path.to_str().unwrap()).await.unwrap();
     let has_text = "return document.getElementById('devices').value.includes('roof');";
     let read = async { while browser.client.execute(has_text, vec![]).await.unwrap() != true {} };

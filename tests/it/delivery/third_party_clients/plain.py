@@ -48,7 +48,7 @@ def listen(address):
     host, port = address.rsplit(":", 1)
     client.connect(host, int(port))
     client.loop_start()
-    subscribed.get(timeout=20)
+    subscribed.get(timeout=60)
     return client, uplinks
 
 
@@ -59,6 +59,6 @@ client, uplinks = listen(handler.mqtt_address)
 manager.SimulateUplink(
     messages.SimulatedUplinkMessage(app_id=APP_ID, dev_id="dev-1", payload=b"\x07", port=3), 30, METADATA
 )
-assert uplinks.get(timeout=20)["payload_fields"] == {"first": 7, "port": 3}
+assert uplinks.get(timeout=60)["payload_fields"] == {"first": 7, "port": 3}
 client.loop_stop()
 print("done")

@@ -19,7 +19,7 @@ APP_ID, ACCESS_KEY = os.environ["APP_ID"], os.environ["ACCESS_KEY"]
 DECODER = "function Decoder(bytes, port) { return { first: bytes[0], port: port }; }"
 ENCODER = "function Encoder(fields, port) { return [fields.led, port]; }"
 METADATA = [("key", ACCESS_KEY)]
-TRIES = 20
+TRIES = 60
 
 
 def open_handler(access_key=ACCESS_KEY):
@@ -101,7 +101,7 @@ def messages_come_and_go(handler, application):
     data.set_connect_callback(lambda connection, client: connected.put(connection))
     data.set_downlink_callback(lambda number, client: sent.put(number))
     data.connect()
-    assert connected.get(timeout=20)
+    assert connected.get(timeout=60)
     # Nothing tells a program when its subscription counts, so it may take more than one uplink.
     for _ in range(TRIES):
         uplink = messages.SimulatedUplinkMessage(app_id=APP_ID, dev_id="dev-1", payload=b"\x07\x08", port=3)
@@ -115,7 +115,7 @@ def messages_come_and_go(handler, application):
     assert (message.payload_raw, message.payload_fields.first, message.payload_fields.port) == ("Bwg=", 7, 3)
     assert message.hardware_serial == "0102030405060701"
     data.send("dev-1", {"led": 1}, port=2, conf=True)
-    sent.get(timeout=20)
+    sent.get(timeout=60)
     data.close()
 
 

@@ -14,7 +14,7 @@ use server::{
 };
 use store::{Embedded, Redis, RedisSettings, Store};
 use tempfile::TempDir;
-use testing::{ManualClock, RedisProcess, SmallDisk};
+use testing::{ManualClock, PATIENCE, RedisProcess, SmallDisk};
 
 /// A store that can be backed up and restored while nobody has it open.
 enum Disk {
@@ -194,11 +194,11 @@ impl Running {
         serde_json::from_slice::<serde_json::Value>(&text).unwrap()["count"].as_u64().unwrap()
     }
 
-    /// Waits until the file has a count, at most 20 s of real time.
+    /// Waits until the file has a count, at most [`PATIENCE`] of real time.
     async fn reaches(&self, count: u64) {
         let started = Instant::now();
         while self.count() < count {
-            assert!(started.elapsed() < Duration::from_secs(20), "the count is still {}", self.count());
+            assert!(started.elapsed() < PATIENCE, "the count is still {}", self.count());
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
@@ -229,7 +229,7 @@ async fn a_redis_that_goes_back_while_it_is_in_use_is_noticed_and_stays_refused(
     mark.advance().await.unwrap();
     let audit = AuditLog::without_file(ManualClock::new());
     disk.restore(&backup);
-    let running = tokio::time::timeout(Duration::from_secs(60), mark.run(audit));
+    let running = tokio::time::timeout(PATIENCE, mark.run(audit));
     let error = running.await.expect("it is noticed without a change");
     assert!(matches!(error, StoreMarkError::Older { .. }), "{error}");
     assert!(is_older(&mark.advance().await), "the end of the process does not heal it");
@@ -242,7 +242,7 @@ async fn a_change_on_the_embedded_store_is_marked_at_once() {
     running.audit.change("access key deleted", &"alice", &"my-app/key").unwrap().done();
     let started = Instant::now();
     while running.count() < 2 {
-        assert!(started.elapsed() < Duration::from_secs(20), "it waits, although no time passes here");
+        assert!(started.elapsed() < PATIENCE, "it waits, although no time passes here");
         // Unlike sleeping, this does not let the time of the test pass.
         tokio::task::yield_now().await;
     }

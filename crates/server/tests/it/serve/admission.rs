@@ -1,7 +1,5 @@
 //! Admission control over real connections: whose requests run, wait, and are refused.
 
-use std::time::Duration;
-
 use axum::{
     Router,
     http::HeaderMap,
@@ -17,6 +15,7 @@ use server::{
     telemetry::Health,
     usage::Usage,
 };
+use testing::PATIENCE;
 use tokio::{io::AsyncWriteExt, net::TcpSocket, sync::watch};
 use tonic::transport::Channel;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
@@ -93,9 +92,6 @@ fn claims(id: &str, kind: &str) -> Claims {
 
 /// The token of the only component.
 const COMPONENT: &str = "component";
-
-/// A request that waits so long is not answered at all.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 const HERE: [u8; 4] = [127, 0, 0, 1];
 const ELSEWHERE: [u8; 4] = [127, 0, 0, 2];

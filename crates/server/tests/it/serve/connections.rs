@@ -77,7 +77,7 @@ async fn closes_a_connection_that_sends_nothing_or_too_slowly() {
 #[tokio::test]
 async fn the_head_timeout_does_not_apply_to_responses() {
     let (router, entered, open) = gated();
-    let server = TestServer::bounded(router, ServeSettings { head_timeout_ms: 20, ..ServeSettings::default() }).await;
+    let server = TestServer::bounded(router, ServeSettings { head_timeout_ms: 200, ..ServeSettings::default() }).await;
     let mut slow = TcpStream::connect(server.address()).await.unwrap();
     slow.write_all(b"GET /wait HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
     entered.notified().await;
@@ -130,7 +130,7 @@ async fn idle_connections_of_two_addresses_leave_room_for_a_third() {
 #[tokio::test]
 async fn a_client_that_does_not_read_is_cut() {
     let large = Router::new().route("/large", get(async || vec![b'x'; 64 << 20]));
-    let settings = ServeSettings { unread_timeout_ms: 50, ..ServeSettings::default() };
+    let settings = ServeSettings { unread_timeout_ms: 500, ..ServeSettings::default() };
     let ledger = Ledger::new(&BudgetSettings { response_bytes_per_owner_max: 1 << 27, ..BudgetSettings::default() });
     let server = TestServer::budgeted(large, settings, ledger.clone()).await;
     let mut stream = TcpStream::connect(server.address()).await.unwrap();

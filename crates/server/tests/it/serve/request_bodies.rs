@@ -1,6 +1,6 @@
 //! Requests that wait for their bodies, over each protocol: others are handled meanwhile.
 
-use std::{convert::Infallible, net::IpAddr, time::Duration};
+use std::{convert::Infallible, net::IpAddr};
 
 use axum::{
     Router,
@@ -191,7 +191,7 @@ async fn requests_that_wait_for_their_bodies_leave_their_places_to_others() {
         for address in 1..=4 {
             begun.push(begin(&server, protocol, IpAddr::from([127, 0, 0, address])).await);
         }
-        tokio::time::timeout(Duration::from_secs(10), entered.wait_for(|count| *count == 4)).await.unwrap().unwrap();
+        tokio::time::timeout(testing::PATIENCE, entered.wait_for(|count| *count == 4)).await.unwrap().unwrap();
         assert_eq!(hello(&server).await, 200, "while bodies are awaited over {protocol}");
         for finish in begun {
             assert_eq!(finish.await, 200, "once its body has come over {protocol}");

@@ -41,7 +41,9 @@ async fn an_answer_is_kept_until_the_store_is_back() {
     network.permits.add_permits(9);
     network.wait_for(&[5]).await;
     // It is tried in vain at least once.
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    while store.failed() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     store.recover();
     while fixture.report(1, DownlinkOutcome::Acknowledged).await.is_err() {
         tokio::time::sleep(Duration::from_millis(5)).await;
