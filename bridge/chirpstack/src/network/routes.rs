@@ -160,7 +160,7 @@ mod tests {
         pause();
         advance(NAME_AGE_MAX).await;
         resume();
-        let found = timeout(Duration::from_secs(30), routes.find(CHIRPSTACK_APPLICATION, Some(&client))).await;
+        let found = timeout(testing::PATIENCE, routes.find(CHIRPSTACK_APPLICATION, Some(&client))).await;
         assert!(found.unwrap().is_some());
         // One that nobody has told yet is not known.
         assert!(routes.try_find("52f14cd4-c6f1-4fbd-8f87-4025e1d49242", Some(&client)).await.is_err());

@@ -255,7 +255,7 @@ impl<F: Fn(StreamEntry) + Send + Sync> Reader<F> {
 
 #[cfg(test)]
 mod tests {
-    use testing::RedisProcess;
+    use testing::{PATIENCE, RedisProcess};
     use tokio::{
         sync::mpsc::UnboundedReceiver,
         time::{sleep, timeout},
@@ -264,8 +264,6 @@ mod tests {
     use super::{super::settings::StreamSettings, *};
 
     const KEY: &[u8] = b"events";
-    /// A test that waits so long has failed.
-    const PATIENCE: Duration = Duration::from_secs(30);
 
     /// A subscriber with room for one entry.
     fn start(redis: &RedisProcess) -> (StreamSubscriber, UnboundedReceiver<StreamEntry>) {

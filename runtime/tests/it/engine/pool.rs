@@ -110,7 +110,8 @@ async fn a_full_queue_refuses_and_recovers() {
 async fn endless_loops_of_one_tenant_do_not_block_another() {
     let pool = Arc::new(pool(|settings| {
         settings.workers = 1;
-        settings.limits.fuel = 50_000_000;
+        // Each takes so long that few end while this thread does not get a processor.
+        settings.limits.fuel = 200_000_000;
     }));
     let bad = load(&pool, "bad", sources(Slot::Decoder, ENDLESS)).await;
     let good = load(&pool, "good", sources(Slot::Decoder, ECHO)).await;

@@ -23,7 +23,7 @@ from google.protobuf.empty_pb2 import Empty
 APP_ID, BROKER_ID, HANDLER_ID = os.environ["APP_ID"], os.environ["BROKER_ID"], os.environ["HANDLER_ID"]
 APP_EUI, DEV_EUI, JOIN_EUI = (bytes.fromhex(os.environ[name]) for name in ["APP_EUI", "DEV_EUI", "JOIN_EUI"])
 HANDLER_KEY = os.environ["HANDLER_PUBLIC_KEY"]
-WAIT_S = 30
+WAIT_S = 60
 
 uplinks, downlinks, subscribed = queue.Queue(), queue.Queue(), queue.Queue()
 
