@@ -19,7 +19,7 @@ pub use self::{
     message::{DeadLetter, MESSAGE_BYTES_MAX, OutputMessage},
     outputs::{DeadLetters, DeliveryReport, DeliveryState, Environment, Outputs, Stored, WEBHOOKS_MAX, Webhooks},
     queue::search::Sought,
-    queue_workers::Failing,
+    queue_workers::{Failing, RecentDelivery},
     sender::{
         amqp::AmqpSettings,
         kafka::{KafkaCompression, KafkaMechanism, KafkaSettings},

@@ -35,6 +35,10 @@ pub struct OutputMessage {
     pub event: String,
     /// Time when it was accepted.
     pub time: Timestamp,
+    /// Tells it from others about the same device and event, also when it was delivered; the same when it is sent again.
+    /// 0 if nobody will ask for it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub identity: u64,
     /// The same JSON that MQTT clients get.
     pub body: Box<RawValue>,
 }
@@ -64,6 +68,10 @@ pub(crate) struct Outgoing {
     /// Owner of the application.
     pub(crate) owner: Owner,
     pub(crate) message: OutputMessage,
+}
+
+fn is_zero(identity: &u64) -> bool {
+    *identity == 0
 }
 
 /// The topic that MQTT clients would get a message on.

@@ -2,6 +2,7 @@
 
 mod progress;
 mod queue_worker;
+mod recent;
 
 use std::{
     collections::HashMap,
@@ -16,9 +17,9 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub use self::progress::Failing;
 use self::queue_worker::QueueWorker;
-pub(crate) use self::{progress::Progress, queue_worker::WorkerContext};
+pub use self::{progress::Failing, recent::RecentDelivery};
+pub(crate) use self::{progress::Progress, queue_worker::WorkerContext, recent::Recent};
 use crate::{
     Error,
     destination::{Destination, Part},

@@ -21,7 +21,14 @@ pub(crate) trait Sender: Send + Sync {
     async fn ready(&self, _owner: &Owner) {}
 
     /// Sends a message; returns when the receiver has confirmed it. Messages of one device come one after the other.
-    async fn send(&self, message: &Outgoing) -> Result<(), SendError>;
+    async fn send(&self, message: &Outgoing) -> Result<Taken, SendError>;
+}
+
+/// The receiver's confirmation of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// The HTTP status, if it answers with one.
+    pub(crate) status: Option<u16>,
 }
 
 /// Reasons why a message was not confirmed.

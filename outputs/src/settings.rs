@@ -19,6 +19,12 @@ pub struct Settings {
     /// Maximum number of messages of each that were given up and are kept to be sent again. If there are more, the
     /// oldest are dropped.
     pub dead_letters_max: usize,
+    /// Maximum number of delivered messages of each that are remembered, with the time and the status of the delivery. They
+    /// are in memory; 0 remembers none.
+    pub recent_deliveries_max: usize,
+    /// Maximum memory for all of these, in bytes. If more is needed, owners with most webhooks and outputs have some of
+    /// theirs forgotten.
+    pub recent_deliveries_bytes_max: usize,
     /// Attempts to send a message before it is given up. Those that do not reach the receiver do not count.
     pub attempts_max: u32,
     /// Time that a receiver may take to answer, in milliseconds.
@@ -35,6 +41,8 @@ impl Default for Settings {
             queue_bytes_max: 16 << 20,
             application_bytes_max: 64 << 20,
             dead_letters_max: 1000,
+            recent_deliveries_max: 128,
+            recent_deliveries_bytes_max: 16 << 20,
             attempts_max: 10,
             timeout_ms: 10_000,
             allow_private_addresses: false,

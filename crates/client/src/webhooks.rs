@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use api::{
     discovery::Announcement,
-    rest::handler::{DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookAnswer, WebhookChange, WebhookList},
+    rest::handler::{
+        DeadLetterList, NewWebhook, RecentDelivery, RecentDeliveryList, Resend, Resent, Webhook, WebhookAnswer,
+        WebhookChange, WebhookList,
+    },
 };
 use reqwest::{Method, RequestBuilder, header::AUTHORIZATION};
 use types::{AppId, Credential, WebhookId};
@@ -58,6 +61,13 @@ impl WebhookClient {
     pub async fn test(&self, id: &WebhookId) -> Result<WebhookAnswer> {
         let request = self.request(Method::POST, &[id.as_str(), "test"]);
         self.http.json(request.timeout(TEST_TIMEOUT)).await
+    }
+
+    /// Returns what a webhook took, or did not take in the end, as far as the handler that delivers remembers it; the
+    /// newest first.
+    pub async fn deliveries(&self, id: &WebhookId) -> Result<Vec<RecentDelivery>> {
+        let list: RecentDeliveryList = self.http.json(self.request(Method::GET, &[id.as_str(), "deliveries"])).await?;
+        Ok(list.deliveries)
     }
 
     /// Returns messages that a webhook did not take, the oldest first, and the number of all of them.

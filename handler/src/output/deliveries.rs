@@ -1,6 +1,9 @@
 //! The fate of a message at each output, as far as outputs know: how it is told from others.
 
-use std::time::Duration;
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
 
 use api::rest::handler::Delivery;
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -9,7 +12,7 @@ use serde_json::Value;
 use server::usage::Usage;
 use types::{AppId, DevId, Timestamp};
 
-use super::Message;
+use super::{Event, Message, repeated::MARK};
 
 /// Time before and after a message was recorded in which outputs may have taken it.
 const TAKEN_WITHIN: Duration = Duration::from_secs(5);
@@ -33,6 +36,7 @@ pub struct PublishedMessage {
     /// Pays for looking for it.
     pub usage: Usage,
     identity: Identity,
+    hash: u64,
 }
 
 /// The part that tells it from other messages of the device.
@@ -52,6 +56,14 @@ impl PublishedMessage {
             }
             Kind::Event(_) => Identity::Event(unmarked(&record.result).0),
         };
+        let hash = match &record.kind {
+            Kind::Uplink => hash(
+                &record.dev_id,
+                "up",
+                &(record.counter, &*record.payload, record.received.to_rfc3339().as_str(), 0_u32),
+            ),
+            Kind::Event(name) => hash(&record.dev_id, name, members(&record.result)),
+        };
         Self {
             app_id: record.app_id.clone(),
             dev_id: record.dev_id.clone(),
@@ -61,7 +73,18 @@ impl PublishedMessage {
             again,
             usage,
             identity,
+            hash,
         }
+    }
+
+    /// Tells it from others that were delivered; see [`identity`].
+    pub(super) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// The latest moment at which outputs took it; none if no other message is like it.
+    pub(super) fn accepted_until(&self) -> Option<Timestamp> {
+        matches!(self.identity, Identity::Event(_)).then_some(self.after)
     }
 
     /// Returns true if a message with this body, which outputs took at this time, is it, or is it again.
@@ -84,6 +107,35 @@ pub fn unkept(kind: &str, subscribers: usize) -> Delivery {
     Delivery { kind: kind.to_owned(), subscribers: Some(subscribers), ..Delivery::default() }
 }
 
+/// Tells a message from others of its application, of which outputs remember that they were delivered. It is the same if
+/// the message is sent again.
+pub(super) fn identity(Message { dev_id, event, .. }: &Message, body: &str) -> u64 {
+    match event {
+        Event::Up(uplink) => {
+            let payload = uplink.payload_raw.as_deref().unwrap_or_default();
+            hash(dev_id, "up", &(uplink.counter, payload, uplink.metadata.time.as_str(), uplink.revision))
+        }
+        event => hash(dev_id, event.name(), members(body)),
+    }
+}
+
+/// Another version of Rust may make others. Then what was accepted before is not known to be delivered.
+fn hash(dev_id: &DevId, event: &str, rest: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    dev_id.as_str().hash(&mut hasher);
+    event.hash(&mut hasher);
+    rest.hash(&mut hasher);
+    // Zero stands for none.
+    hasher.finish().max(1)
+}
+
+/// The members of an event, without the mark that it is sent again.
+fn members(body: &str) -> &str {
+    let body = body.trim();
+    let members = body.strip_prefix('{').and_then(|body| body.strip_suffix('}')).unwrap_or_default();
+    members.strip_suffix(MARK).map_or(members, |rest| rest.strip_suffix(',').unwrap_or(rest)).trim()
+}
+
 /// A body without the mark of messages that are sent again, and whether it had that.
 fn unmarked(body: &str) -> (Value, bool) {
     let mut body: Value = serde_json::from_str(body).unwrap_or_default();
@@ -93,7 +145,10 @@ fn unmarked(body: &str) -> (Value, bool) {
 
 #[cfg(test)]
 mod tests {
+    use types::DownlinkEvent;
+
     use super::*;
+    use crate::output::RepeatedEvent;
 
     fn taken() -> Timestamp {
         Timestamp::from_millis(9000)
@@ -109,6 +164,7 @@ mod tests {
             again: None,
             usage: Usage::default(),
             identity,
+            hash: 0,
         }
     }
 
@@ -137,5 +193,22 @@ mod tests {
         let later = Timestamp::from_millis(9001);
         assert!(!message.is_it(no, later), "the next uplink failed in the same way");
         assert!(message.is_it(again, later), "it was sent again");
+    }
+
+    #[test]
+    fn an_event_has_the_same_identity_when_it_is_sent_again() {
+        let message = |event| Message { app_id: "my-app".parse().unwrap(), dev_id: "dev-1".parse().unwrap(), event };
+        let of = |message: &Message| identity(message, &serde_json::to_string(&message.event).unwrap());
+        let acknowledged = || Event::DownlinkAck(DownlinkEvent::default());
+        for (event, recorded) in
+            [(acknowledged(), serde_json::to_string(&acknowledged()).unwrap()), (Event::Delete, String::new())]
+        {
+            let again = Event::Repeated(RepeatedEvent::new(event.name(), &recorded).unwrap());
+            let published = hash(&"dev-1".parse().unwrap(), event.name(), members(&recorded));
+            assert_eq!(of(&message(event)), published, "{recorded}");
+            assert_eq!(of(&message(again)), published, "{recorded}");
+        }
+        assert_ne!(of(&message(acknowledged())), of(&message(Event::DownlinkScheduled(DownlinkEvent::default()))));
+        assert_eq!(members(r#"{"a":{}}"#), r#""a":{}"#);
     }
 }

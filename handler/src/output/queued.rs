@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use api::rest::handler::{Delivery, DeliveryState, Failing};
 use futures::future::BoxFuture;
-use outputs::{DeliveryReport, Given, MESSAGE_BYTES_MAX, Outputs, Sought, Spare};
+use outputs::{DeliveryReport, Given, MESSAGE_BYTES_MAX, Outputs, RecentDelivery, Sought, Spare};
 use serde_json::value::RawValue;
 use types::{AppId, Clock};
 
 use crate::{
     Error,
-    output::{Message, Output, PublishReceipt, PublishedMessage, Receipt, Receipts, Receivers, Refused, Room},
+    output::{
+        Message, Output, PublishReceipt, PublishedMessage, Receipt, Receipts, Receivers, Refused, Room,
+        deliveries::identity,
+    },
     status::metrics,
 };
 
@@ -72,7 +75,8 @@ impl Output for QueuedOutput {
             let is_it = |queued: &outputs::OutputMessage| message.is_it(queued.body.get(), queued.time);
             let event = message.event.as_str();
             let PublishedMessage { dev_id, before, usage, .. } = message;
-            let sought = Sought { dev_id, event, before: *before, is_it: &is_it, usage };
+            let (identity, accepted_until) = (message.hash(), message.accepted_until());
+            let sought = Sought { dev_id, event, before: *before, identity, accepted_until, is_it: &is_it, usage };
             let reports = self.outputs.deliveries(&message.app_id, &sought).await?;
             Ok(reports.into_iter().map(delivery).collect())
         })
@@ -82,9 +86,14 @@ impl Output for QueuedOutput {
 fn delivery(DeliveryReport { kind, name, state }: DeliveryReport) -> Delivery {
     let here = Delivery { kind, name, ..Delivery::default() };
     match state {
-        outputs::DeliveryState::Waiting { attempts, failing } => {
+        outputs::DeliveryState::Waiting { attempts, failing, next } => {
             let failing = failing.map(|outputs::Failing { since, last, reason }| Failing { since, last, reason });
-            Delivery { state: DeliveryState::Waiting, attempts, failing, ..here }
+            Delivery { state: DeliveryState::Waiting, attempts, failing, next_at: next, ..here }
+        }
+        outputs::DeliveryState::Delivered(RecentDelivery { at, status, attempts, duration, .. }) => {
+            let duration_us = Some(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
+            let delivered_at = Some(at);
+            Delivery { state: DeliveryState::Delivered, attempts, delivered_at, status, duration_us, ..here }
         }
         outputs::DeliveryState::GivenUp { id, attempts, at, reason } => {
             let failed_at = Some(at);
@@ -114,9 +123,10 @@ impl QueuedOutput {
         (!self.outputs.is_without_destination(app_id)).then_some((app_id, to))
     }
 
-    fn queued(&self, Message { dev_id, event, .. }: &Message, body: Box<RawValue>) -> outputs::OutputMessage {
+    fn queued(&self, message: &Message, body: Box<RawValue>) -> outputs::OutputMessage {
+        let (identity, Message { dev_id, event, .. }) = (identity(message, body.get()), message);
         let (event, time) = (event.name().to_owned(), self.clock.now());
-        outputs::OutputMessage { dev_id: Some(dev_id.clone()), event, time, body }
+        outputs::OutputMessage { dev_id: Some(dev_id.clone()), event, time, identity, body }
     }
 
     fn keep(&self, message: &Message, body: Box<RawValue>) -> PublishReceipt {

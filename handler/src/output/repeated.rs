@@ -18,7 +18,7 @@ const TOPICS: [&str; 11] = [
     "events/silent",
 ];
 /// Member that marks an object, as it does uplinks.
-const MARK: &str = r#""is_retry":true"#;
+pub(super) const MARK: &str = r#""is_retry":true"#;
 
 /// An event that is sent again.
 #[derive(Clone, Debug)]

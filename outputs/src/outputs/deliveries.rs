@@ -1,5 +1,5 @@
-//! The fate of a message at the destinations of its application, as far as that is kept: nothing is kept of what was
-//! delivered.
+//! The fate of a message at the destinations of its application, as far as that is kept: of what was delivered, the
+//! process that did it remembers the newest.
 
 use types::{AppId, Timestamp};
 
@@ -8,7 +8,7 @@ use crate::{
     Error,
     destination::{Destination, Part},
     queue::search::{Search, Sought},
-    queue_workers::Failing,
+    queue_workers::{Failing, RecentDelivery, WorkerContext},
 };
 
 /// The fate of a message at a destination that gets such messages.
@@ -29,19 +29,23 @@ pub enum DeliveryState {
         attempts: u32,
         /// Since when nothing gets through, if that is so.
         failing: Option<Failing>,
+        /// When the next attempts begin, if they pause after failures.
+        next: Option<Timestamp>,
     },
+    /// It was delivered.
+    Delivered(RecentDelivery),
     /// It was given up.
     GivenUp {
-        /// Names it among the dead letters.
+        /// Names it among the dead letters; empty if it is not there any more.
         id: String,
         /// Number of times that it was sent.
         attempts: u32,
         /// When it was given up.
         at: Timestamp,
-        /// The last answer, or the error.
+        /// The last answer, or the error; empty if it is not among the dead letters.
         reason: String,
     },
-    /// It neither waits nor was given up: it was delivered, or dropped.
+    /// It is not known any more: it was delivered, or dropped.
     Settled {
         /// True if all messages were looked at that can be it.
         is_certain: bool,
@@ -66,12 +70,19 @@ impl Outputs {
                 let progress = self.workers.progress(destination);
                 return Ok(DeliveryState::Waiting {
                     attempts: progress.as_ref().map_or(0, |progress| progress.attempts(&queued.key)),
+                    next: progress.as_ref().and_then(|progress| progress.next()),
                     failing: progress.and_then(|progress| progress.failing()),
                 });
             }
             Search::Missing { is_certain } => is_certain,
         };
-        // After the queue, from which it may have gone there meanwhile.
+        // After the queue, from which it may have gone to one of these meanwhile.
+        let WorkerContext { owners, recent, .. } = self.workers.context();
+        let owner = owners.of(&destination.app_id).await;
+        let left = recent.find((&owner, destination), sought);
+        if let Some(delivered) = left.clone().filter(|left| left.is_delivered) {
+            return Ok(DeliveryState::Delivered(delivered));
+        }
         match self.queues.find(destination, Part::DeadLetters, sought).await? {
             Search::Found(queued) => match self.queues.dead_letter(destination, &queued).await? {
                 Some(letter) => Ok(DeliveryState::GivenUp {
@@ -82,9 +93,12 @@ impl Outputs {
                 }),
                 None => Ok(DeliveryState::Settled { is_certain: false }),
             },
-            Search::Missing { is_certain: all_letters } => {
-                Ok(DeliveryState::Settled { is_certain: is_certain && all_letters })
-            }
+            Search::Missing { is_certain: all_letters } => Ok(match left {
+                Some(RecentDelivery { attempts, at, .. }) => {
+                    DeliveryState::GivenUp { id: String::new(), attempts, at, reason: String::new() }
+                }
+                None => DeliveryState::Settled { is_certain: is_certain && all_letters },
+            }),
         }
     }
 }

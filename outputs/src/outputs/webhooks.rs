@@ -13,7 +13,7 @@ use crate::{
     destinations::Destinations,
     message::DeadLetter,
     queue::{Queues, index::Index},
-    queue_workers::{Failing, QueueWorkers},
+    queue_workers::{Failing, QueueWorkers, RecentDelivery, WorkerContext},
     sender::webhook::{Standing, StoredWebhooks, Webhook, WebhookChange},
 };
 
@@ -73,13 +73,20 @@ impl Webhooks {
         self.workers.progress(&destination(app_id, id))?.failing()
     }
 
+    /// Returns what this process delivered to a webhook, or gave up, as far as it remembers; the newest first.
+    pub async fn recent(&self, app_id: &AppId, id: &WebhookId) -> Result<Vec<RecentDelivery>, Error> {
+        self.get(app_id, id).await?;
+        let WorkerContext { owners, recent, .. } = self.workers.context();
+        Ok(recent.list((&owners.of(app_id).await, &destination(app_id, id))))
+    }
+
     /// Creates or replaces a webhook, and returns it with its revision. What waits for it stays. When this returns, all
     /// processes know it.
     pub async fn set(&self, app_id: &AppId, id: &WebhookId, webhook: Webhook) -> Result<Webhook, Error> {
         let others = self.list(app_id).await?;
         if !others.iter().any(|(other, _)| other == id) {
             // Of a webhook that was deleted, the new one must not get anything.
-            self.queues.delete(&destination(app_id, id)).await?;
+            self.forget(app_id, id).await?;
         }
         let set = self.stored.put(app_id, id, webhook, WEBHOOKS_MAX).await?;
         self.destinations.forget(app_id);
@@ -105,6 +112,12 @@ impl Webhooks {
         if !is_removed {
             return Err(Error::NotFound(id.to_string()));
         }
+        self.forget(app_id, id).await
+    }
+
+    async fn forget(&self, app_id: &AppId, id: &WebhookId) -> Result<(), Error> {
+        let WorkerContext { owners, recent, .. } = self.workers.context();
+        recent.forget((&owners.of(app_id).await, &destination(app_id, id)));
         self.queues.delete(&destination(app_id, id)).await
     }
 

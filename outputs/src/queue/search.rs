@@ -25,6 +25,10 @@ pub struct Sought<'a> {
     pub event: &'a str,
     /// A moment at which it was not stored yet, shortly before it was.
     pub before: Timestamp,
+    /// Tells it from others that were delivered; 0 if nothing does.
+    pub identity: u64,
+    /// The latest moment at which it was accepted, if others with the same identity may have come later.
+    pub accepted_until: Option<Timestamp>,
     /// Returns true for it, among those about the same device and event.
     pub is_it: &'a (dyn Fn(&OutputMessage) -> bool + Sync),
     /// Pays for the records that are read.

@@ -22,7 +22,9 @@ pub(crate) struct StoredMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) dev_id: Option<DevId>,
     pub(crate) event: String,
-    time: Timestamp,
+    pub(crate) time: Timestamp,
+    #[serde(default, skip_serializing_if = "has_none")]
+    pub(crate) identity: u64,
     /// None if it has a record of its own; also if it is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<Box<RawValue>>,
@@ -52,6 +54,10 @@ pub(crate) struct Queued {
     pub(crate) message: StoredMessage,
 }
 
+fn has_none(identity: &u64) -> bool {
+    *identity == 0
+}
+
 fn is_zero(bytes: &usize) -> bool {
     *bytes == 0
 }
@@ -59,11 +65,12 @@ fn is_zero(bytes: &usize) -> bool {
 impl StoredMessage {
     /// A message for these destinations, and its body if that gets a record of its own.
     pub(super) fn new<'a>(message: &'a OutputMessage, destinations: &[&Destination]) -> (Self, Option<&'a str>) {
-        let OutputMessage { dev_id, event, time, body } = message;
+        let OutputMessage { dev_id, event, time, identity, body } = message;
         let stored = Self {
             dev_id: dev_id.clone(),
             event: event.clone(),
             time: *time,
+            identity: *identity,
             body: None,
             shared_by: Vec::new(),
             body_bytes: 0,
@@ -92,7 +99,8 @@ impl StoredMessage {
             (None, Some(body)) => serde_json::from_slice(&body.value)?,
             (None, None) => RawValue::from_string("null".to_owned())?,
         };
-        Ok(OutputMessage { dev_id: self.dev_id.clone(), event: self.event.clone(), time: self.time, body })
+        let (dev_id, event) = (self.dev_id.clone(), self.event.clone());
+        Ok(OutputMessage { dev_id, event, time: self.time, identity: self.identity, body })
     }
 
     /// Returns its size in the store, counted for each destination.

@@ -30,6 +30,8 @@ pub struct Failing {
 #[derive(Default)]
 struct State {
     failing: Option<Failing>,
+    /// The end of the pause after failures, while there is one.
+    next: Option<Timestamp>,
     /// Those of the messages that are sent together, at most.
     attempts: HashMap<Key, u32>,
 }
@@ -53,6 +55,11 @@ impl Progress {
         self.state().attempts.clone_from(attempts);
     }
 
+    /// Notes when the next attempts begin, or that they have begun.
+    pub(super) fn pauses_until(&self, next: Option<Timestamp>) {
+        self.state().next = next;
+    }
+
     /// Forgets everything, because another process delivers.
     pub(super) fn forget(&self) {
         *self.state() = State::default();
@@ -61,6 +68,11 @@ impl Progress {
     /// None while messages get through, or none was sent yet.
     pub(crate) fn failing(&self) -> Option<Failing> {
         self.state().failing.clone()
+    }
+
+    /// When the next attempts begin; none while there is no pause after failures.
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        self.state().next
     }
 
     /// Number of times that a message was sent, as far as that is known.
@@ -86,10 +98,12 @@ mod tests {
         progress.failed(at(2000), &"x".repeat(1000));
         let failing = progress.failing().unwrap();
         assert_eq!((failing.since, failing.last, failing.reason.len()), (at(1000), at(2000), REASON_CHARS_MAX));
+        progress.pauses_until(Some(at(2500)));
+        assert_eq!(progress.next(), Some(at(2500)));
         progress.succeeded();
         progress.failed(at(3000), "500");
         assert_eq!(progress.failing().map(|failing| failing.since), Some(at(3000)));
         progress.forget();
-        assert_eq!(progress.failing(), None);
+        assert_eq!((progress.failing(), progress.next()), (None, None));
     }
 }

@@ -9,11 +9,14 @@ use server::{
     status::ErrorChain,
 };
 use store::Key;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Random};
 
-use super::progress::Progress;
+use super::{
+    progress::Progress,
+    recent::{Left, Recent, Ring, Timing},
+};
 use crate::{
     Error,
     destination::{Destination, Part, WEBHOOK},
@@ -21,7 +24,7 @@ use crate::{
     message::{DROPPED, Outgoing, OutputMessage},
     metrics::{self, Fate, QueueLength},
     queue::{Failure, Queued, Queues, Settled, aging::Aging},
-    sender::{SendError, Sender},
+    sender::{SendError, Sender, Taken},
 };
 
 /// Maximum number of messages looked at together.
@@ -54,6 +57,8 @@ pub(crate) struct WorkerContext {
     /// Whoever sends a message has one: what waits is not in memory.
     pub(crate) turns: Arc<Turns>,
     pub(crate) attempts_max: u32,
+    /// What was delivered.
+    pub(crate) recent: Recent,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     /// Ends the workers after what they are sending.
@@ -69,6 +74,9 @@ pub(crate) struct QueueWorker {
     /// Number of consecutive rounds that got nothing through.
     failures: u32,
     progress: Arc<Progress>,
+    /// What left the queue in this round, and where that is kept.
+    left: Vec<Left>,
+    ring: Option<Arc<Ring>>,
 }
 
 /// Reasons for a worker to give up its lease.
@@ -80,7 +88,7 @@ enum End {
 
 /// Result of sending one message.
 enum Attempt {
-    Sent(Result<(), SendError>),
+    Sent(Result<Taken, SendError>, Timing),
     /// Its body is missing: it was dropped meanwhile.
     Lost,
 }
@@ -105,7 +113,7 @@ impl WorkerContext {
 
 impl QueueWorker {
     pub(crate) fn new(context: Arc<WorkerContext>, destination: Destination, progress: Arc<Progress>) -> Self {
-        Self { context, destination, attempts: HashMap::new(), failures: 0, progress }
+        Self { context, destination, attempts: HashMap::new(), failures: 0, progress, left: Vec::new(), ring: None }
     }
 
     /// Delivers until the queue is empty, or the outputs are stopped.
@@ -160,8 +168,8 @@ impl QueueWorker {
             if self.drop_old(&queued).await? {
                 continue;
             }
-            let round = self.send_round(sender.as_ref(), queued, lease, (owner, turn)).await?;
-            self.note(&round);
+            let round = self.send_round(sender.as_ref(), queued, lease, (&owner, turn)).await?;
+            self.note(&round, &owner);
             if !self.settle(&round.settled, lease).await? {
                 return Ok(End::Lost);
             }
@@ -185,7 +193,10 @@ impl QueueWorker {
     }
 
     /// Keeps in memory what became of a round, for those who ask.
-    fn note(&self, round: &Round) {
+    fn note(&mut self, round: &Round, owner: &Owner) {
+        // Before it leaves the queue, so that it is always found in one of them.
+        self.context.recent.keep(&mut self.ring, (owner, &self.destination), &self.left);
+        self.left.clear();
         self.progress.note_attempts(&self.attempts);
         match &round.failure {
             _ if !round.settled.delivered.is_empty() => self.progress.succeeded(),
@@ -229,11 +240,11 @@ impl QueueWorker {
         sender: &dyn Sender,
         queued: Vec<Queued>,
         lease: &Lease,
-        (owner, turn): (Owner, OwnerTurn),
+        (owner, turn): (&Owner, OwnerTurn),
     ) -> Result<Round, Error> {
         let mut round = Round::default();
         if self.failures == 0
-            && let Err(error) = self.tell_dropped(sender, lease, &owner).await
+            && let Err(error) = self.tell_dropped(sender, lease, owner).await
         {
             tracing::debug!(destination = %self.destination, %error, "cannot say how many messages were dropped");
         }
@@ -244,7 +255,7 @@ impl QueueWorker {
             devices.iter_mut().for_each(|messages| messages.truncate(1));
         }
         let (context, destination) = (&*self.context, &self.destination);
-        let (mut turn, owner) = (Some(turn), &owner);
+        let mut turn = Some(turn);
         let sent: Vec<_> = stream::iter(devices)
             .map(|messages| send_in_order(context, sender, (destination, owner), messages, turn.take()))
             .buffer_unordered(DEVICES_AT_ONCE)
@@ -259,10 +270,14 @@ impl QueueWorker {
     }
 
     fn sort(&mut self, queued: Queued, attempt: Attempt, round: &mut Round) {
-        let error = match attempt {
-            Attempt::Sent(Ok(())) => return round.settled.delivered.push(queued),
-            Attempt::Sent(Err(error)) => error,
-            Attempt::Lost => return round.settled.lost.push(queued),
+        let Attempt::Sent(result, timing) = attempt else { return round.settled.lost.push(queued) };
+        let error = match result {
+            Ok(taken) => {
+                let attempts = self.attempts.get(&queued.key).map_or(1, |failed| failed + 1);
+                self.left.push(Left::new(&queued.message, (Some(taken), attempts), timing));
+                return round.settled.delivered.push(queued);
+            }
+            Err(error) => error,
         };
         let attempts = self.attempts.entry(queued.key.clone()).or_default();
         if !matches!(error, SendError::Unreachable(_)) {
@@ -280,6 +295,7 @@ impl QueueWorker {
                 // Nobody but the operator can do something about it.
                 tracing::warn!(destination = %self.destination, event = queued.message.event, reason, "a message was given up");
             }
+            self.left.push(Left::new(&queued.message, (None, attempts), timing));
             return round.settled.dead.push((queued, Failure { attempts, reason }));
         }
         metrics::count(&self.destination, Fate::Retried, 1);
@@ -298,12 +314,13 @@ impl QueueWorker {
             return Ok(());
         }
         let body = serde_json::value::to_raw_value(&serde_json::json!({ "messages": messages }))?;
-        let message = OutputMessage { dev_id: None, event: DROPPED.to_owned(), time: self.context.clock.now(), body };
+        let (event, time) = (DROPPED.to_owned(), self.context.clock.now());
+        let message = OutputMessage { dev_id: None, event, time, identity: 0, body };
         let (app_id, owner) = (self.destination.app_id.clone(), owner.clone());
         let outgoing = Outgoing { id: queues.next_id(), app_id, owner, message };
         match sender.send(&outgoing).await {
             // Whoever does not take such events is not asked again.
-            Ok(()) | Err(SendError::Refused(_)) => queues.told(&self.destination, version).await,
+            Ok(_) | Err(SendError::Refused(_)) => queues.told(&self.destination, version).await,
             Err(_) => Ok(()),
         }
     }
@@ -319,7 +336,10 @@ impl QueueWorker {
         // Receivers that were down are not asked by everybody at the same moment.
         let [chance] = self.context.random.array::<1>();
         let pause = pause / 2 + pause / 2 * u32::from(chance) / 255;
-        self.pause(pause.max(round.wait.unwrap_or_default())).await;
+        let pause = pause.max(round.wait.unwrap_or_default());
+        self.progress.pauses_until(Some(self.context.clock.now().plus(pause)));
+        self.pause(pause).await;
+        self.progress.pauses_until(None);
     }
 
     async fn pause(&self, pause: Duration) {
@@ -361,9 +381,11 @@ async fn send_in_order(
             continue;
         };
         let (id, app_id, owner) = (queued.id().to_owned(), destination.app_id.clone(), owner.clone());
+        let began = Instant::now();
         let result = sender.send(&Outgoing { id, app_id, owner, message }).await;
+        let timing = Timing { at: context.clock.now(), duration: began.elapsed() };
         let is_blocked = matches!(result, Err(SendError::Failed { .. } | SendError::Unreachable(_)));
-        attempts.push((queued, Attempt::Sent(result)));
+        attempts.push((queued, Attempt::Sent(result, timing)));
         if is_blocked {
             break;
         }

@@ -77,8 +77,9 @@ pub fn app_id(text: &str) -> AppId {
 /// Accepts a message, and returns when it is stored.
 pub async fn publish(outputs: &Outputs, app_id: &AppId, dev_id: &str, event: &str, body: Value) {
     let (event, time) = (event.to_owned(), SystemClock.now());
+    let identity = body["n"].as_u64().map_or(0, |number| number + 1);
     let body = serde_json::value::to_raw_value(&body).unwrap();
-    let message = OutputMessage { dev_id: Some(dev_id.parse().unwrap()), event, time, body };
+    let message = OutputMessage { dev_id: Some(dev_id.parse().unwrap()), event, time, identity, body };
     outputs.publish(app_id, message).stored().await.unwrap();
 }
 

@@ -143,6 +143,7 @@ const CASES: &[Case] = &[
     ("GET", "/webhooks/no-such-hook", "", (404, 5, "Webhook no-such-hook not found")),
     ("DELETE", "/webhooks/no-such-hook", "", (404, 5, "not found")),
     ("POST", "/webhooks/no-such-hook/test", "", (404, 5, "not found")),
+    ("GET", "/webhooks/no-such-hook/deliveries", "", (404, 5, "not found")),
     ("GET", "/webhooks/no-such-hook/dead-letters", "", (404, 5, "not found")),
     ("POST", "/webhooks/no-such-hook/dead-letters/resend", "{}", (404, 5, "not found")),
     ("GET", "/history?since=yesterday", "", (400, 3, "Query not valid")),

@@ -56,6 +56,7 @@ const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("PATCH", "/webhooks/my-hook", &[], 200),
     ("GET", "/webhooks", &[Settings], 200),
     ("GET", "/webhooks/my-hook", &[Settings], 200),
+    ("GET", "/webhooks/my-hook/deliveries", &[], 200),
     ("GET", "/webhooks/my-hook/dead-letters", &[], 200),
     ("POST", "/webhooks/my-hook/dead-letters/resend", &[Settings], 200),
     ("DELETE", "/webhooks/my-hook/dead-letters", &[Settings], 200),

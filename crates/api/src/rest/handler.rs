@@ -31,7 +31,7 @@ pub use self::{
     candidate::{Candidate, NewCandidate, Trial},
     chart::{Chart, ChartPoint, ChartSeries},
     decode_again::{ChangedField, DecodeAgain, DecodeReport, FieldExample, LowerLimit, NewFailure, Verdicts},
-    delivery::{Delivery, DeliveryList, DeliveryState},
+    delivery::{Delivery, DeliveryList, DeliveryState, RecentDelivery, RecentDeliveryList},
     device_move::{DeviceMove, MovedDevice},
     downlink::{Downlink, DownlinkList},
     dry_run::{

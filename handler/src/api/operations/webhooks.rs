@@ -1,7 +1,7 @@
 //! The webhooks of an application. They belong to its settings, and its messages leave through them: setting one, and
 //! reading what it did not take, needs the right to read messages, too.
 
-use outputs::{DeadLetters, Failing, Standing, Webhook, WebhookChange};
+use outputs::{DeadLetters, Failing, RecentDelivery, Standing, Webhook, WebhookChange};
 use server::auth::{Caller, Purpose};
 use types::{AppId, ApplicationRight, Claims, Grant, WebhookId};
 
@@ -134,6 +134,21 @@ impl Operations {
         let dead_letters = self.webhooks.dead_letters(app_id, id, offset, limit).await?;
         usage.add_entries(dead_letters.letters.len());
         Ok(dead_letters)
+    }
+
+    /// Lists what a webhook took, or did not take in the end, as far as this handler remembers it.
+    pub(crate) async fn list_webhook_deliveries(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        id: &WebhookId,
+    ) -> Result<Vec<RecentDelivery>, Error> {
+        let usage = caller.usage.clone();
+        let claims = self.allow_webhooks(caller, app_id, Purpose::Read).await?;
+        require_reading(&claims, app_id)?;
+        let deliveries = self.webhooks.recent(app_id, id).await?;
+        usage.add_entries(deliveries.len());
+        Ok(deliveries)
     }
 
     /// Sends messages again, those with these ids or all.

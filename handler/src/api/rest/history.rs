@@ -150,8 +150,8 @@ fn routes_of_record() -> ApiRouter<Arc<Operations>> {
         op.doc(
             "ListDeliveries",
             "Say what became of a kept uplink or event at each receiver that gets such messages now: whether it waits, with \
-             the attempts to deliver it, or was given up. What was delivered is not kept. With the right settings, webhooks \
-             are among them",
+             the attempts to deliver it, was delivered, or was given up. The handler that delivers remembers the newest \
+             deliveries of each receiver. With the right settings, webhooks are among them",
         )
         .fails(&[Kind::NotFound])
     });

@@ -79,6 +79,14 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
     .delete_with(delete_dead_letters, |op| {
         op.doc("DeleteDeadLetters", "Delete the messages that a webhook did not take").fails(&[Kind::NotFound])
     });
+    let recent = get_with(list_recent, |op| {
+        op.doc(
+            "ListWebhookDeliveries",
+            "List what a webhook took, or did not take in the end, as far as the handler that delivers remembers it; the \
+             newest first",
+        )
+        .fails(&[Kind::NotFound])
+    });
     let resend = post_with(resend, |op| {
         op.doc("ResendDeadLetters", "Send messages again that a webhook did not take: those with these ids, or all")
             .fails(&[Kind::NotFound, Kind::Conflict])
@@ -87,6 +95,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
         .api_route("/applications/{app_id}/webhooks", list)
         .api_route("/applications/{app_id}/webhooks/{webhook_id}", webhook())
         .api_route("/applications/{app_id}/webhooks/{webhook_id}/test", test)
+        .api_route("/applications/{app_id}/webhooks/{webhook_id}/deliveries", recent)
         .api_route("/applications/{app_id}/webhooks/{webhook_id}/dead-letters", dead_letters)
         .api_route("/applications/{app_id}/webhooks/{webhook_id}/dead-letters/resend", resend)
 }
@@ -178,6 +187,16 @@ async fn test(
     Ok(Json(body::WebhookAnswer { is_taken: answer.is_ok(), reason: answer.err().unwrap_or_default() }))
 }
 
+async fn list_recent(
+    State(operations): Shared,
+    Path(path): Path<WebhookPath>,
+    Presented(caller): Presented,
+) -> HttpResult<Json<body::RecentDeliveryList>> {
+    let (app_id, id) = path.ids()?;
+    let deliveries = operations.list_webhook_deliveries(caller?, &app_id, &id).await?;
+    Ok(Json(body::RecentDeliveryList { deliveries: deliveries.into_iter().map(recent_delivery).collect() }))
+}
+
 async fn list_dead_letters(
     State(operations): Shared,
     Path(path): Path<WebhookPath>,
@@ -231,6 +250,19 @@ fn shown(id: WebhookId, webhook: outputs::Webhook, state: WebhookState) -> body:
         stopped: stopped.map(str::to_owned),
         waiting,
         failing: failing.map(|outputs::Failing { since, last, reason }| body::Failing { since, last, reason }),
+    }
+}
+
+fn recent_delivery(delivery: outputs::RecentDelivery) -> body::RecentDelivery {
+    let outputs::RecentDelivery { dev_id, event, at, is_delivered, status, attempts, duration } = delivery;
+    body::RecentDelivery {
+        dev_id: dev_id.map(String::from).unwrap_or_default(),
+        event: event.to_owned(),
+        at,
+        is_delivered,
+        status,
+        attempts,
+        duration_us: u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
     }
 }
 

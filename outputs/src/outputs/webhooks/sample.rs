@@ -33,7 +33,7 @@ impl Webhooks {
             context.turns.take(&owner).await
         });
         let _turn = turn.await.map_err(|_| Error::Busy)?;
-        Ok(sender.send(&outgoing).await.map_err(|error| error.to_string()))
+        Ok(sender.send(&outgoing).await.map(drop).map_err(|error| error.to_string()))
     }
 }
 
@@ -50,5 +50,5 @@ fn sample(app_id: &AppId, time: Timestamp) -> Result<OutputMessage, Error> {
         "metadata": {"time": time},
     });
     let dev_id: Option<DevId> = DEVICE.parse().ok();
-    Ok(OutputMessage { dev_id, event: EVENT.to_owned(), time, body: to_raw_value(&body)? })
+    Ok(OutputMessage { dev_id, event: EVENT.to_owned(), time, identity: 0, body: to_raw_value(&body)? })
 }

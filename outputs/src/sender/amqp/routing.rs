@@ -23,7 +23,8 @@ mod tests {
         let key = |dev_id: Option<&str>, event: &str| {
             let body = serde_json::value::to_raw_value(&1).unwrap();
             let (dev_id, event) = (dev_id.map(|dev_id| dev_id.parse().unwrap()), event.to_owned());
-            key(&"my-app".parse().unwrap(), &OutputMessage { dev_id, event, time: types::Timestamp::default(), body })
+            let time = types::Timestamp::default();
+            key(&"my-app".parse().unwrap(), &OutputMessage { dev_id, event, time, identity: 0, body })
         };
         assert_eq!(key(Some("dev-1"), "up"), "my-app.devices.dev-1.up");
         assert_eq!(key(Some("dev-1"), "activations"), "my-app.devices.dev-1.events.activations");

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Error, Settings,
     message::Outgoing,
-    sender::{SendError, Sender},
+    sender::{SendError, Sender, Taken},
 };
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -134,7 +134,7 @@ impl Sender for WebhookSender {
         }
     }
 
-    async fn send(&self, message: &Outgoing) -> Result<(), SendError> {
+    async fn send(&self, message: &Outgoing) -> Result<Taken, SendError> {
         if let Some(failure) = self.host.as_ref().and_then(|host| self.client.names.failure(host)) {
             return Err(failure);
         }
@@ -142,7 +142,7 @@ impl Sender for WebhookSender {
         let (status, wait) = (response.status(), wait(&response));
         let text = read(response).await;
         match status {
-            status if status.is_success() => Ok(()),
+            status if status.is_success() => Ok(Taken { status: Some(status.as_u16()) }),
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
                 Err(SendError::Failed { reason: reason(status, &text), wait })
             }

@@ -47,6 +47,7 @@ mod tests {
             dev_id: Some("dev-1".parse().unwrap()),
             event: "down/sent".to_owned(),
             time: types::Timestamp::default(),
+            identity: 0,
             body,
         };
         let filled = fill("/{app_id}/{dev_id}?event={event}", &"my-app".parse().unwrap(), &message);

@@ -88,6 +88,11 @@ impl Receiver {
         self.shared.status.store(500, Ordering::SeqCst);
     }
 
+    /// Takes everything.
+    pub(super) fn take(&self) {
+        self.shared.status.store(200, Ordering::SeqCst);
+    }
+
     /// Does not answer.
     pub(super) fn freeze(&self) {
         self.shared.is_frozen.send_replace(true);

@@ -55,7 +55,7 @@ async fn setting_a_webhook_and_reading_what_it_did_not_take_needs_the_right_to_r
     let settings_only = with_key(&network, &owner, "settings", &[Settings]).await;
     let both = with_key(&network, &owner, "both", &[Settings, MessagesUpRead]).await;
     let webhook = json!({"url": "https://example.com/"});
-    let dead_letters = ("GET", "/my-hook/dead-letters");
+    let reads = [("GET", "/my-hook/dead-letters"), ("GET", "/my-hook/deliveries")];
     for (credential, status) in [(&settings_only, 403), (&both, 200)] {
         let put = call_with(&network, &owner, credential, ("PUT", "/my-hook"), webhook.clone()).await;
         assert_eq!(put.0, status, "{put:?}");
@@ -65,8 +65,10 @@ async fn setting_a_webhook_and_reading_what_it_did_not_take_needs_the_right_to_r
         assert_eq!(patch.0, status, "{patch:?}");
     }
     for (credential, status) in [(&settings_only, 403), (&both, 200)] {
-        let listed = call_with(&network, &owner, credential, dead_letters, json!({})).await;
-        assert_eq!(listed.0, status, "{listed:?}");
+        for read in reads {
+            let listed = call_with(&network, &owner, credential, read, json!({})).await;
+            assert_eq!(listed.0, status, "{listed:?}");
+        }
     }
     let deleted = call_with(&network, &owner, &settings_only, ("DELETE", "/my-hook"), json!({})).await;
     assert_eq!(deleted.0, 200, "{deleted:?}");

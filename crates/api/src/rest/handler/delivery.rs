@@ -23,6 +23,18 @@ pub struct Delivery {
     /// Attempts of which none got through, if it waits because of these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failing: Option<Failing>,
+    /// When the next attempts begin, while they pause after failures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_at: Option<Timestamp>,
+    /// When the receiver confirmed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivered_at: Option<Timestamp>,
+    /// The HTTP status with which a webhook confirmed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Time from the last attempt to its confirmation, in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_us: Option<u64>,
     /// When it was given up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_at: Option<Timestamp>,
@@ -51,8 +63,10 @@ pub enum DeliveryState {
     Waiting,
     /// It was given up.
     GivenUp,
-    /// It neither waits nor was given up: it was delivered, or dropped as one of the oldest of a full queue, or it came
-    /// before the receiver was set up.
+    /// The receiver confirmed it. The handler that delivers remembers the newest such messages of each receiver.
+    Delivered,
+    /// No longer known: it was delivered, or dropped as one of the oldest of a full queue, or it came before the receiver
+    /// was set up.
     Settled,
 }
 
@@ -61,4 +75,33 @@ pub enum DeliveryState {
 pub struct DeliveryList {
     /// The receivers that get such messages now.
     pub deliveries: Vec<Delivery>,
+}
+
+/// A message that a webhook took, or that was given up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RecentDelivery {
+    /// The device that it is about.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dev_id: String,
+    /// The event.
+    pub event: String,
+    /// When the receiver confirmed it, or when it was given up.
+    pub at: Timestamp,
+    /// True if the receiver confirmed it.
+    pub is_delivered: bool,
+    /// The HTTP status of the confirmation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Number of times that it was sent.
+    pub attempts: u32,
+    /// Time that the last attempt took, in microseconds.
+    pub duration_us: u64,
+}
+
+/// The newest deliveries of a webhook.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RecentDeliveryList {
+    /// The deliveries that the handler remembers, the newest first.
+    pub deliveries: Vec<RecentDelivery>,
 }

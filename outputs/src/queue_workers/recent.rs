@@ -1,0 +1,365 @@
+//! The newest messages of each destination that were delivered or given up: when, and how long it took. They are in
+//! memory, in a ring for each destination. All rings have a limit; beyond it, the owner who has most of them loses one.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use server::ledger::Owner;
+use types::{DevId, Timestamp};
+
+use crate::{
+    Settings,
+    destination::Destination,
+    message::EVENTS,
+    queue::{StoredMessage, search::Sought},
+    sender::Taken,
+};
+
+/// Maximum number of bytes of an id of a device.
+const DEV_ID_BYTES_MAX: usize = 36;
+/// Bytes of a ring without messages, with the names that lead to it, rounded up.
+const RING_BYTES: usize = 512;
+
+/// A message that left the queue of its destination: it was delivered, or given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecentDelivery {
+    /// The device that it is about, if it is about one.
+    pub dev_id: Option<DevId>,
+    /// The event that it reports; empty for what is not about the application.
+    pub event: &'static str,
+    /// When the receiver confirmed it, or when it was given up.
+    pub at: Timestamp,
+    /// True if the receiver confirmed it.
+    pub is_delivered: bool,
+    /// The HTTP status of the confirmation, if there is one.
+    pub status: Option<u16>,
+    /// Number of attempts of the process that delivered it, with the last.
+    pub attempts: u32,
+    /// Time that the last attempt took.
+    pub duration: Duration,
+}
+
+/// The same in a ring. Without pointers, so that keeping one costs no allocation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    identity: u64,
+    /// When the message was accepted.
+    accepted: Timestamp,
+    at: Timestamp,
+    duration_us: u32,
+    attempts: u16,
+    /// Zero for none.
+    status: u16,
+    /// Place among the events; after the last for none.
+    event: u8,
+    is_delivered: bool,
+    dev_id_bytes: u8,
+    dev_id: [u8; DEV_ID_BYTES_MAX],
+}
+
+/// The end of an attempt to send a message, and the time that it took.
+#[derive(Clone, Copy)]
+pub(super) struct Timing {
+    pub(super) at: Timestamp,
+    pub(super) duration: Duration,
+}
+
+/// The rings of all destinations. Workers lock them once, and then only the ring of their destination.
+pub(crate) struct Recent {
+    messages_max: usize,
+    rings_max: usize,
+    /// Orders rings by their last use.
+    uses: AtomicU64,
+    rings: Mutex<Rings>,
+}
+
+#[derive(Default)]
+struct Rings {
+    owners: HashMap<Owner, HashMap<Destination, Arc<Ring>>>,
+    count: usize,
+}
+
+/// What left the queue of one destination.
+pub(super) struct Ring {
+    used: AtomicU64,
+    /// None once others have its place: a worker then asks for another.
+    messages: Mutex<Option<VecDeque<Left>>>,
+}
+
+impl Left {
+    /// A message, the confirmation, which one that was given up does not have, its attempts, and the time of the last.
+    pub(super) fn new(message: &StoredMessage, (taken, attempts): (Option<Taken>, u32), timing: Timing) -> Self {
+        let mut dev_id = [0; DEV_ID_BYTES_MAX];
+        let id = message.dev_id.as_ref().map(DevId::as_str).filter(|id| id.len() <= dev_id.len()).unwrap_or_default();
+        dev_id[..id.len()].copy_from_slice(id.as_bytes());
+        let event = EVENTS.iter().position(|event| *event == message.event).unwrap_or(EVENTS.len());
+        Self {
+            identity: message.identity,
+            accepted: message.time,
+            at: timing.at,
+            duration_us: u32::try_from(timing.duration.as_micros()).unwrap_or(u32::MAX),
+            attempts: u16::try_from(attempts).unwrap_or(u16::MAX),
+            status: taken.and_then(|taken| taken.status).unwrap_or_default(),
+            event: u8::try_from(event).unwrap_or(u8::MAX),
+            is_delivered: taken.is_some(),
+            dev_id_bytes: u8::try_from(id.len()).unwrap_or_default(),
+            dev_id,
+        }
+    }
+
+    fn is(&self, sought: &Sought<'_>) -> bool {
+        let is_in_time = sought.accepted_until.is_none_or(|until| self.accepted <= until);
+        self.identity != 0 && self.identity == sought.identity && self.accepted >= sought.before && is_in_time
+    }
+
+    fn shown(&self) -> RecentDelivery {
+        let dev_id = self.dev_id.get(..self.dev_id_bytes.into()).and_then(|id| std::str::from_utf8(id).ok());
+        RecentDelivery {
+            dev_id: dev_id.and_then(|id| id.parse().ok()),
+            event: EVENTS.get(usize::from(self.event)).copied().unwrap_or_default(),
+            at: self.at,
+            is_delivered: self.is_delivered,
+            status: (self.status > 0).then_some(self.status),
+            attempts: self.attempts.into(),
+            duration: Duration::from_micros(self.duration_us.into()),
+        }
+    }
+}
+
+impl Recent {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let messages_max = settings.recent_deliveries_max;
+        // A ring grows to a power of two.
+        let places = messages_max.checked_next_power_of_two().unwrap_or(usize::MAX);
+        let ring_bytes = places.saturating_mul(size_of::<Left>()).saturating_add(RING_BYTES);
+        let rings_max = if messages_max == 0 { 0 } else { settings.recent_deliveries_bytes_max / ring_bytes };
+        Self { messages_max, rings_max, uses: AtomicU64::new(0), rings: Mutex::default() }
+    }
+
+    /// Keeps messages in the ring of a worker, which gets another if it has none, or has lost it.
+    pub(super) fn keep(&self, ring: &mut Option<Arc<Ring>>, of: (&Owner, &Destination), left: &[Left]) {
+        if left.is_empty() || self.rings_max == 0 {
+            return;
+        }
+        let used = self.uses.fetch_add(1, Ordering::Relaxed);
+        if !ring.as_ref().is_some_and(|ring| ring.add(left, used, self.messages_max)) {
+            let new = self.ring(of);
+            new.add(left, used, self.messages_max);
+            *ring = Some(new);
+        }
+    }
+
+    /// The newest message that can be the one that is sought.
+    pub(crate) fn find(&self, of: (&Owner, &Destination), sought: &Sought<'_>) -> Option<RecentDelivery> {
+        let ring = self.known(of)?;
+        let messages = ring.messages();
+        messages.iter().flatten().rev().find(|left| left.is(sought)).map(Left::shown)
+    }
+
+    /// All that is kept of a destination, the newest first.
+    pub(crate) fn list(&self, of: (&Owner, &Destination)) -> Vec<RecentDelivery> {
+        let Some(ring) = self.known(of) else { return Vec::new() };
+        let messages = ring.messages();
+        messages.iter().flatten().rev().map(Left::shown).collect()
+    }
+
+    /// Forgets a destination, which was deleted.
+    pub(crate) fn forget(&self, (owner, destination): (&Owner, &Destination)) {
+        self.rings().remove(owner, destination);
+    }
+
+    fn known(&self, (owner, destination): (&Owner, &Destination)) -> Option<Arc<Ring>> {
+        self.rings().owners.get(owner)?.get(destination).cloned()
+    }
+
+    fn ring(&self, (owner, destination): (&Owner, &Destination)) -> Arc<Ring> {
+        let mut rings = self.rings();
+        if let Some(ring) = rings.owners.get(owner).and_then(|of_owner| of_owner.get(destination)) {
+            return ring.clone();
+        }
+        if rings.count >= self.rings_max {
+            rings.make_room();
+        }
+        let ring = Arc::new(Ring { used: AtomicU64::new(0), messages: Mutex::new(Some(VecDeque::new())) });
+        rings.owners.entry(owner.clone()).or_default().insert(destination.clone(), ring.clone());
+        rings.count += 1;
+        ring
+    }
+
+    fn rings(&self) -> MutexGuard<'_, Rings> {
+        // No panic can leave it half changed.
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Rings {
+    /// Removes a ring of the owner who has most of them: the one that was used least recently.
+    fn make_room(&mut self) {
+        let oldest = |rings: &HashMap<Destination, Arc<Ring>>| {
+            let (destination, ring) = rings.iter().min_by_key(|(_, ring)| ring.used())?;
+            Some((ring.used(), destination.clone()))
+        };
+        let most = self.owners.values().map(HashMap::len).max().unwrap_or_default();
+        let owners = self.owners.iter().filter(|(_, rings)| rings.len() == most);
+        let candidates = owners.filter_map(|(owner, rings)| Some((oldest(rings)?, owner)));
+        if let Some(((_, destination), owner)) = candidates.min_by_key(|((used, _), _)| *used) {
+            let owner = owner.clone();
+            self.remove(&owner, &destination);
+        }
+    }
+
+    fn remove(&mut self, owner: &Owner, destination: &Destination) {
+        let Some(of_owner) = self.owners.get_mut(owner) else { return };
+        if let Some(ring) = of_owner.remove(destination) {
+            self.count -= 1;
+            *ring.messages() = None;
+        }
+        if of_owner.is_empty() {
+            self.owners.remove(owner);
+        }
+    }
+}
+
+impl Ring {
+    /// Returns false if the ring is not kept any more.
+    fn add(&self, left: &[Left], used: u64, messages_max: usize) -> bool {
+        self.used.store(used, Ordering::Relaxed);
+        let mut messages = self.messages();
+        let Some(messages) = messages.as_mut() else { return false };
+        for left in left {
+            if messages.len() >= messages_max {
+                messages.pop_front();
+            }
+            messages.push_back(*left);
+        }
+        true
+    }
+
+    fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn messages(&self) -> MutexGuard<'_, Option<VecDeque<Left>>> {
+        // No panic can leave it half changed.
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use server::usage::Usage;
+
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn owner(name: &str) -> Owner {
+        Owner::User(Arc::from(name))
+    }
+
+    fn destination(name: &str) -> Destination {
+        Destination::new(&"my-app".parse().unwrap(), "webhook", name)
+    }
+
+    /// A message that was accepted and delivered at these times.
+    fn left(identity: u64, accepted: i64, delivered: i64) -> Left {
+        let message = json!({"dev_id": "dev-1", "event": "up", "identity": identity, "time": at(accepted)});
+        let message = serde_json::from_value(message).unwrap();
+        let timing = Timing { at: at(delivered), duration: Duration::from_millis(34) };
+        Left::new(&message, (Some(Taken { status: Some(200) }), 2), timing)
+    }
+
+    fn found(recent: &Recent, of: (&Owner, &Destination), (identity, until): (u64, Option<i64>)) -> Option<Timestamp> {
+        let (dev_id, usage) = ("dev-1".parse().unwrap(), Usage::default());
+        let sought = Sought {
+            dev_id: &dev_id,
+            event: "up",
+            before: at(1000),
+            identity,
+            accepted_until: until.map(at),
+            is_it: &|_| false,
+            usage: &usage,
+        };
+        recent.find(of, &sought).map(|delivery| delivery.at)
+    }
+
+    fn recent(messages: usize, rings: usize) -> Recent {
+        Recent { messages_max: messages, rings_max: rings, ..Recent::new(&Settings::default()) }
+    }
+
+    #[test]
+    fn the_newest_messages_of_a_destination_are_kept_as_they_were_delivered() {
+        let (recent, alice, hook) = (recent(2, 1), owner("alice"), destination("hook"));
+        let (of, mut ring) = ((&alice, &hook), None);
+        recent.keep(&mut ring, of, &[left(1, 1000, 1001)]);
+        recent.keep(&mut ring, of, &[left(2, 2000, 2001), left(2, 3000, 3001)]);
+        let list = recent.list(of);
+        let expected = RecentDelivery {
+            dev_id: Some("dev-1".parse().unwrap()),
+            event: "up",
+            at: at(3001),
+            is_delivered: true,
+            status: Some(200),
+            attempts: 2,
+            duration: Duration::from_millis(34),
+        };
+        assert_eq!((list.len(), list.first()), (2, Some(&expected)));
+        assert_eq!(found(&recent, of, (1, None)), None, "the oldest one made room");
+        assert_eq!(found(&recent, of, (2, None)), Some(at(3001)));
+        assert_eq!(found(&recent, of, (2, Some(2500))), Some(at(2001)), "a later one has the same body");
+        assert_eq!(found(&recent, of, (2, Some(999))), None);
+    }
+
+    #[test]
+    fn messages_without_an_identity_are_listed_and_not_taken_for_others() {
+        let (recent, alice, hook) = (recent(2, 1), owner("alice"), destination("hook"));
+        recent.keep(&mut None, (&alice, &hook), &[left(0, 1000, 1001)]);
+        assert_eq!(recent.list((&alice, &hook)).len(), 1);
+        assert_eq!(found(&recent, (&alice, &hook), (0, None)), None);
+    }
+
+    #[test]
+    fn whoever_has_most_rings_loses_the_one_that_was_used_least_recently() {
+        let (recent, alice, bobby) = (recent(2, 3), owner("alice"), owner("bobby"));
+        let names = ["first", "second", "third", "fourth"].map(destination);
+        let (mut first, mut second) = (None, None);
+        recent.keep(&mut second, (&bobby, &names[3]), &[left(1, 1000, 1001)]);
+        recent.keep(&mut first, (&alice, &names[0]), &[left(1, 1000, 1001)]);
+        recent.keep(&mut None, (&alice, &names[1]), &[left(1, 1000, 1001)]);
+        recent.keep(&mut first, (&alice, &names[0]), &[left(2, 1000, 1001)]);
+        recent.keep(&mut None, (&alice, &names[2]), &[left(1, 1000, 1001)]);
+        let lengths = names.each_ref().map(|name| recent.list((&alice, name)).len());
+        assert_eq!((lengths, recent.list((&bobby, &names[3])).len()), ([2, 0, 1, 0], 1));
+        // A worker whose ring is gone gets another.
+        recent.forget((&alice, &names[0]));
+        recent.keep(&mut first, (&alice, &names[0]), &[left(3, 1000, 1001)]);
+        assert_eq!(recent.list((&alice, &names[0])).len(), 1);
+    }
+
+    #[test]
+    fn rings_stay_within_their_bytes() {
+        assert_eq!(size_of::<Left>(), 72);
+        let settings = |messages, bytes| Settings {
+            recent_deliveries_max: messages,
+            recent_deliveries_bytes_max: bytes,
+            ..Settings::default()
+        };
+        assert_eq!(Recent::new(&settings(100, 1 << 20)).rings_max, (1 << 20) / (128 * 72 + RING_BYTES));
+        for none in [settings(0, 1 << 20), settings(100, 0), settings(usize::MAX, 1 << 20)] {
+            let (recent, alice, hook) = (Recent::new(&none), owner("alice"), destination("hook"));
+            recent.keep(&mut None, (&alice, &hook), &[left(1, 1000, 1001)]);
+            assert!(recent.list((&alice, &hook)).is_empty());
+        }
+    }
+}
