@@ -260,6 +260,15 @@ pub(super) fn short(text: &str) -> String {
     }
 }
 
+/// A duration in microseconds, as it is read: `0.3 ms`, `34 ms`, `1.2 s`.
+pub(super) fn milliseconds(micros: u64) -> String {
+    match micros {
+        0..10_000 => format!("{}.{} ms", micros / 1000, micros % 1000 / 100),
+        10_000..1_000_000 => format!("{} ms", micros / 1000),
+        _ => format!("{}.{} s", micros / 1_000_000, micros % 1_000_000 / 100_000),
+    }
+}
+
 /// JSON with line breaks; other text as it is. Both as [`shown_lines`].
 pub(super) fn pretty(json: &str) -> String {
     let value = serde_json::from_str::<serde_json::Value>(json);

@@ -2,6 +2,7 @@
 
 pub(super) mod change;
 mod form;
+mod recent;
 pub(super) mod webhook;
 
 use api::rest::handler::Webhook;

@@ -150,8 +150,13 @@ async fn a_message_says_which_webhooks_did_not_take_it() {
     assert!(deliveries.contains("/webhooks/my-hook\">"), "{deliveries}");
     assert!(!deliveries.contains("/webhooks/other\">"), "{deliveries}");
     let letter = page.value("message");
-    let page = visitor.until(&messages[1], "No failure of this message is kept: it was delivered, or").await;
+    let page = visitor.until(&messages[1], "good\">delivered</span>").await;
+    assert!(page.html.contains("status 200, ") && page.html.contains(", attempt 1."), "{}", page.html);
     assert!(!page.html.contains("not taken"), "{}", page.html);
+    let page = visitor.get(&format!("{PATH}/my-hook")).await;
+    let (_, recent) = page.html.split_once("recent-heading\">").unwrap();
+    assert!(recent.contains("Of the latest 2, it took 1 (50.0 %), 1 at the first attempt."), "{recent}");
+    assert!(recent.contains("/devices/dev-1\">") && recent.contains("good\">delivered</span> 200"), "{recent}");
 
     visitor.post(&format!("{PATH}/my-hook/dead-letters/resend"), &[("message", &letter)]).await;
     assert_eq!(receiver.next().await.json()["payload_raw"], "CDQ=");
@@ -161,6 +166,26 @@ async fn a_message_says_which_webhooks_did_not_take_it() {
     assert_eq!((&again["payload_raw"], &again["is_retry"]), (&"CDU=".into(), &true.into()));
     let page = visitor.post(&format!("{}/replay", messages[1]), &[("to", "others")]).await;
     assert_eq!(page.status, 404, "{}", page.html);
+    network.stack.stop().await;
+}
+
+// Conformance: console: what became of a message at each output
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_says_when_the_next_attempt_is_and_then_when_it_was_delivered() {
+    let (network, alice, visitor, mut receiver) = start().await;
+    let url = receiver.url();
+    visitor.post(PATH, &[("id", "my-hook"), ("url", &url), ("events", "up")]).await;
+    receiver.answer([Answer::Status(500); 100]);
+    alice.simulate("dev-1", &[8, 52], 1).await.unwrap();
+    receiver.next().await;
+    let message = format!("/console/applications/alice-app/messages/{}", newest(&alice).await);
+    let page = visitor.until(&message, " follows <time").await;
+    assert!(page.html.contains("bad\">being tried</span>"), "{}", page.html);
+    assert!(page.html.contains("the last time: 500 Internal Server Error"), "{}", page.html);
+    receiver.take_all();
+    let page = visitor.until(&message, "good\">delivered</span> <time").await;
+    assert!(page.html.contains("status 200, ") && !page.html.contains(", attempt 1."), "{}", page.html);
+    assert!(!page.html.contains("being tried"), "{}", page.html);
     network.stack.stop().await;
 }
 

@@ -1,12 +1,12 @@
-//! One webhook: the messages that it did not take, a test, its end.
+//! One webhook: what it took, the messages that it did not take, a test, its end.
 
 use api::rest::handler::{DeadLetter, Webhook};
 use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};
 use client::handler::Page as Part;
-use types::WebhookId;
+use types::{Kind, Kinded, WebhookId};
 
-use super::client;
+use super::{client, recent::Recent};
 use crate::{
     Error, Result,
     site::{
@@ -31,6 +31,8 @@ pub(in crate::site) struct Show {
     /// The reason why the receiver did not take a sample message, if it did not.
     refused: Option<String>,
     failing: Option<FailingView>,
+    /// None if the reader may not see it, or the handler does not say it.
+    recent: Option<Recent>,
     letters: Vec<Letter>,
     /// Number of messages that it did not take, on all pages.
     total: usize,
@@ -124,6 +126,8 @@ async fn page(request: &InApplication, refused: Option<String>) -> Result<Page<S
     let (found, problem) = partly(client.dead_letters(&id, part).await.map_err(Error::from))?;
     let (total, has_delivered) = found.as_ref().map(|found| (found.total, found.has_delivered)).unwrap_or_default();
     let letters = found.into_iter().flat_map(|found| found.dead_letters).map(Letter::new).collect();
+    // The same right is needed.
+    let recent = if problem.is_none() { optional(Recent::of(&client, &id).await)? } else { None };
     let failing = webhook.failing.as_ref().map(|failing| FailingView {
         since: Time(failing.since.as_nanos()),
         last: Time(failing.last.as_nanos()),
@@ -136,11 +140,20 @@ async fn page(request: &InApplication, refused: Option<String>) -> Result<Page<S
         webhook,
         refused,
         failing,
+        recent,
         letters,
         total,
         has_delivered,
         problem,
     }))
+}
+
+/// Lets the page go on without what a handler of another version does not know.
+fn optional<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == Kind::NotFound => Ok(None),
+        result => Ok(partly(result)?.0),
+    }
 }
 
 /// As much of a body as is shown.

@@ -1,4 +1,4 @@
-//! The fate of a message at each output, as far as that is known: what was delivered is not kept.
+//! The fate of a message at each output, as far as that is known: of what was delivered, handlers remember the newest.
 
 use api::{
     history::Record,
@@ -10,7 +10,7 @@ use crate::{
     Result,
     site::{
         failure::{Problem, log},
-        page::{Time, short},
+        page::{Time, milliseconds, short},
         viewer::InApplication,
     },
 };
@@ -34,9 +34,12 @@ pub(super) struct Row {
     /// The state in a word or two; empty if there is nothing to do about it.
     pub(super) state: &'static str,
     pub(super) is_bad: bool,
-    /// When it was given up, or else since when nothing gets through.
+    pub(super) is_good: bool,
+    /// When it was delivered or given up, or else since when nothing gets through.
     pub(super) time: Option<Time>,
     pub(super) text: String,
+    /// When which attempts begin, if they pause after failures.
+    pub(super) next: Option<(String, Time)>,
     /// Names it among those that the webhook did not take; otherwise empty.
     pub(super) dead_letter: String,
     /// Names the receiver to those who send the message again.
@@ -79,10 +82,14 @@ impl Row {
         let (state, is_bad, text) = match delivery.state {
             DeliveryState::Unkept => unkept(&delivery),
             DeliveryState::Waiting => waiting(&delivery, stopped),
+            DeliveryState::Delivered => ("delivered", false, delivered(&delivery)),
             DeliveryState::GivenUp => ("not taken", true, given_up(&delivery)),
             DeliveryState::Settled => ("", false, settled(delivery.is_uncertain)),
         };
-        let time = delivery.failed_at.or_else(|| delivery.failing.as_ref().map(|failing| failing.since));
+        let time = delivery
+            .delivered_at
+            .or(delivery.failed_at)
+            .or_else(|| delivery.failing.as_ref().map(|failing| failing.since));
         let to = match delivery.kind.as_str() {
             "mqtt" | "broker" => "mqtt".to_owned(),
             WEBHOOK => format!("webhook:{webhook}"),
@@ -93,8 +100,13 @@ impl Row {
             webhook,
             state,
             is_bad,
+            is_good: delivery.state == DeliveryState::Delivered,
             time: time.map(|time| Time(time.as_nanos())),
             text,
+            next: delivery
+                .next_at
+                .filter(|_| stopped.is_none())
+                .map(|at| (next(delivery.attempts), Time(at.as_nanos()))),
             dead_letter: delivery.dead_letter,
             to,
         }
@@ -133,22 +145,38 @@ fn waiting(delivery: &Delivery, stopped: Option<&str>) -> (&'static str, bool, S
         0 => String::new(),
         attempts => format!(" It was sent {}.", times(attempts)),
     };
+    let state = if delivery.attempts > 0 { "being tried" } else { "waits" };
     match (stopped, &delivery.failing) {
         (Some(reason), _) => ("stopped", true, short(reason)),
-        (None, None) => ("waits", false, format!("It waits for its turn.{sent}")),
+        (None, None) => (state, false, format!("It waits for its turn.{sent}")),
         (None, Some(failing)) if failing.reason.is_empty() => {
-            ("waits", true, format!("Nothing has got through since then. The log of the server says why.{sent}"))
+            (state, true, format!("Nothing has got through since then. The log of the server says why.{sent}"))
         }
         (None, Some(failing)) => {
             let reason = short(&failing.reason);
-            ("waits", true, format!("Nothing has got through since then, the last time: {reason}.{sent}"))
+            (state, true, format!("Nothing has got through since then, the last time: {reason}.{sent}"))
         }
     }
 }
 
-fn given_up(Delivery { attempts, reason, .. }: &Delivery) -> String {
+/// When the attempts that follow begin.
+fn next(attempts: u32) -> String {
+    match attempts {
+        0 => "The next attempts at this receiver begin".to_owned(),
+        attempts => format!("Attempt {} follows", attempts.saturating_add(1)),
+    }
+}
+
+fn delivered(Delivery { status, duration_us, attempts, .. }: &Delivery) -> String {
+    let status = status.map(|status| format!("status {status}, "));
+    let duration = duration_us.map(|duration| format!("{}, ", milliseconds(duration)));
+    format!("{}{}attempt {attempts}.", status.unwrap_or_default(), duration.unwrap_or_default())
+}
+
+fn given_up(Delivery { kind, dead_letter, attempts, reason, .. }: &Delivery) -> String {
     let attempts = if *attempts == 1 { "1 attempt".to_owned() } else { format!("{attempts} attempts") };
     match reason.is_empty() {
+        true if kind == WEBHOOK && dead_letter.is_empty() => format!("after {attempts}. The answer was deleted."),
         true => format!("after {attempts}. The log of the server says why."),
         false => format!("after {attempts}: {}", short(reason)),
     }
@@ -161,8 +189,9 @@ fn settled(is_uncertain: bool) -> String {
         false => "",
     };
     format!(
-        "No failure of this message is kept: it was delivered, or dropped as one of the oldest of a full queue. A receiver \
-         that was set up later has not had it.{rest}"
+        "No longer known: it was delivered, or dropped as one of the oldest of a full queue. Only the newest deliveries of \
+         each receiver are remembered, and until the handler is restarted. A receiver that was set up later has not had \
+         it.{rest}"
     )
 }
 
@@ -188,7 +217,10 @@ mod tests {
     #[test]
     fn nothing_is_said_to_be_delivered_that_may_not_be() {
         let text = row(of("amqp", DeliveryState::Settled)).text;
-        assert!(text.contains("delivered, or dropped") && !text.contains("not all"), "{text}");
+        assert!(
+            text.starts_with("No longer known: it was delivered, or dropped") && !text.contains("not all"),
+            "{text}"
+        );
         assert!(text.contains("set up later"), "{text}");
         let uncertain = Delivery { is_uncertain: true, ..of("amqp", DeliveryState::Settled) };
         assert!(row(uncertain).text.contains("not all were looked at"));
@@ -203,7 +235,7 @@ mod tests {
         let failing = |reason: &str| Some(Failing { since, last: since, reason: reason.to_owned() });
         let waiting = Delivery { attempts: 2, failing: failing("500"), ..of("webhook", DeliveryState::Waiting) };
         let Row { state, is_bad, text, time, webhook, .. } = row(waiting);
-        assert_eq!((state, is_bad, webhook.as_str()), ("waits", true, "one"));
+        assert_eq!((state, is_bad, webhook.as_str()), ("being tried", true, "one"));
         assert_eq!(time.map(|time| time.0), Some(1_000_000_000));
         assert!(text.ends_with("the last time: 500. It was sent 2 times."), "{text}");
         let Row { text, to, label, webhook, .. } = row(Delivery { attempts: 1, ..of("kafka", DeliveryState::GivenUp) });
@@ -211,5 +243,29 @@ mod tests {
         assert_eq!(text, "after 1 attempt. The log of the server says why.");
         let away = Delivery { subscribers: Some(0), ..of("broker", DeliveryState::Unkept) };
         assert!(row(away).is_bad);
+    }
+
+    #[test]
+    fn a_delivery_says_when_and_how_and_an_attempt_that_follows_says_when() {
+        let at = Some(Timestamp::from_millis(1000));
+        let delivery = Delivery {
+            delivered_at: at,
+            attempts: 2,
+            status: Some(200),
+            duration_us: Some(34_000),
+            ..of("webhook", DeliveryState::Delivered)
+        };
+        let Row { state, is_good, text, time, .. } = row(delivery);
+        assert_eq!((state, is_good, text.as_str()), ("delivered", true, "status 200, 34 ms, attempt 2."));
+        assert_eq!(time.map(|time| time.0), Some(1_000_000_000));
+        let confirmed =
+            Delivery { delivered_at: at, attempts: 1, duration_us: Some(340), ..of("amqp", DeliveryState::Delivered) };
+        assert_eq!(row(confirmed).text, "0.3 ms, attempt 1.");
+        for (attempts, expected) in [(0, "The next attempts at this receiver begin"), (2, "Attempt 3 follows")] {
+            let waiting = row(Delivery { attempts, next_at: at, ..of("webhook", DeliveryState::Waiting) });
+            assert_eq!(waiting.next.map(|(text, at)| (text, at.0)), Some((expected.to_owned(), 1_000_000_000)));
+        }
+        let deleted = row(Delivery { attempts: 1, ..of("webhook", DeliveryState::GivenUp) });
+        assert_eq!(deleted.text, "after 1 attempt. The answer was deleted.");
     }
 }
