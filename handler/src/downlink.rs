@@ -135,7 +135,7 @@ impl Downlinks {
     ) -> Result<Scheduled, Error> {
         let schedule = self.check((app_id, dev_id), downlink, is_late).await?;
         let scheduled = self.encode((app_id, dev_id), downlink, usage).await?;
-        self.outgoing.queues.put(app_id, dev_id, scheduled.downlink.clone(), schedule).await?;
+        let downlink_id = self.outgoing.queues.put(app_id, dev_id, scheduled.downlink.clone(), schedule).await?;
         kept();
         self.announce((app_id, dev_id), downlink, &scheduled);
         Ok(scheduled)
@@ -162,7 +162,7 @@ impl Downlinks {
         let message = Some(Downlink { schedule: None, ..downlink.clone() });
         let warnings = scheduled.warnings.clone();
         let functions_version = scheduled.version.filter(|_| !warnings.is_empty());
-        let event = DownlinkEvent { error: None, message, warnings, time: Some(now), functions_version };
+        let event = DownlinkEvent { error: None, message, warnings, time: Some(now), functions_version, downlink_id };
         // What was promised is that the downlink is in the queue.
         self.publish(app_id, dev_id, Event::DownlinkScheduled(event)).forget();
         self.outgoing.added(app_id, dev_id);

@@ -302,8 +302,9 @@ pub(crate) async fn next_of_all(listener: &mut MqttClient) -> (String, serde_jso
     (topic.to_owned(), serde_json::from_slice(&message.payload).unwrap())
 }
 
-/// Removes the time of an event; whether it had one.
+/// Removes the time of an event, and the id of its downlink if it has one; whether it had a time.
 pub(crate) fn remove_time(event: &mut serde_json::Value) -> bool {
+    _ = event.as_object_mut().and_then(|event| event.remove("downlink_id"));
     let time = event.as_object_mut().and_then(|event| event.remove("time"));
     time.and_then(|time| time.as_str()?.parse::<types::Timestamp>().ok()).is_some()
 }

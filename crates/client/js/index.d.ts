@@ -126,6 +126,8 @@ export interface DownlinkEvent {
   time?: string;
   /** The version of the payload functions that failed or warned, if it was they. */
   functions_version?: number;
+  /** Names the downlink in all events about it; servers of v2 do not say. */
+  downlink_id?: string;
 }
 
 /** What went wrong. */

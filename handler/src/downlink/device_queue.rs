@@ -73,6 +73,11 @@ impl QueuedDownlink {
         format!("{:016x}", self.id)
     }
 
+    /// The id in events; empty for a downlink that an earlier version has queued.
+    pub(super) fn event_id(&self) -> String {
+        if self.id == 0 { String::new() } else { self.network_id() }
+    }
+
     /// Returns true if a device could not tell them apart.
     fn is_same(&self, other: &Self) -> bool {
         let sent = |queued: &Self| (queued.downlink.port, queued.downlink.confirmed);

@@ -157,7 +157,7 @@ impl Outgoing {
             self.added(app_id, dev_id);
             return Ok(());
         }
-        let (downlink, time) = (downlink.map(|queued| queued.downlink), Some(self.clock.now()));
+        let time = Some(self.clock.now());
         if let Some(event) = event(outcome, downlink, (app_id, dev_id), id.is_empty(), time) {
             self.publish(app_id, dev_id, event).wait().await?;
         }
@@ -261,7 +261,8 @@ impl Outgoing {
         metrics::downlink_dropped(refusal.kind());
         let message = Some(downlink.downlink.clone());
         let (error, time) = (Some(reason), Some(self.clock.now()));
-        let event = DownlinkEvent { error, message, time, ..DownlinkEvent::default() };
+        let downlink_id = downlink.event_id();
+        let event = DownlinkEvent { error, message, time, downlink_id, ..DownlinkEvent::default() };
         self.publish(app_id, dev_id, Event::DownlinkError(event)).wait().await
     }
 
@@ -326,25 +327,28 @@ fn fate(outcome: &DownlinkOutcome, queued: &QueuedDownlink) -> Fate {
 /// Returns the event for the application; none for downlinks that somebody else has sent, or that it has replaced.
 fn event(
     outcome: DownlinkOutcome,
-    downlink: Option<Downlink>,
+    queued: Option<QueuedDownlink>,
     (app_id, dev_id): (&AppId, &DevId),
     is_anonymous: bool,
     time: Option<Timestamp>,
 ) -> Option<Event> {
-    Some(match (outcome, downlink) {
+    let downlink_id = queued.as_ref().map(QueuedDownlink::event_id).unwrap_or_default();
+    let about = |message| DownlinkEvent { message, time, downlink_id: downlink_id.clone(), ..DownlinkEvent::default() };
+    Some(match (outcome, queued.map(|queued| queued.downlink)) {
         (DownlinkOutcome::Failed(error), message) if message.is_some() || is_anonymous => {
-            Event::DownlinkError(DownlinkEvent { error: Some(error), message, time, ..DownlinkEvent::default() })
+            Event::DownlinkError(DownlinkEvent { error: Some(error), ..about(message) })
         }
         (_, None) => return None,
         (DownlinkOutcome::Sent { gateway_id, config }, Some(downlink)) => {
             let message = sent(app_id, dev_id, downlink);
-            Event::DownlinkSent(Box::new(DownlinkSentEvent { payload: None, message, gateway_id, config, time }))
+            let event = DownlinkSentEvent { payload: None, message, gateway_id, config, time, downlink_id };
+            Event::DownlinkSent(Box::new(event))
         }
         (DownlinkOutcome::NotAcknowledged, message) => {
             let error = "the device did not acknowledge the downlink, which is not sent again".to_owned();
-            Event::DownlinkError(DownlinkEvent { error: Some(error), message, time, ..DownlinkEvent::default() })
+            Event::DownlinkError(DownlinkEvent { error: Some(error), ..about(message) })
         }
-        (_, message) => Event::DownlinkAck(DownlinkEvent { message, time, ..DownlinkEvent::default() }),
+        (_, message) => Event::DownlinkAck(about(message)),
     })
 }
 

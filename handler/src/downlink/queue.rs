@@ -71,19 +71,21 @@ impl Queues {
         Self { store, clock, turns, hasher, owner, next_id: AtomicU64::new(0) }
     }
 
-    /// Puts a downlink into the queue of its device; [`Error::NotFound`] if the device does not exist.
+    /// Puts a downlink into the queue of its device, and returns its id in events; [`Error::NotFound`] if the device does
+    /// not exist.
     pub(super) async fn put(
         &self,
         app_id: &AppId,
         dev_id: &DevId,
         downlink: Downlink,
         schedule: Schedule,
-    ) -> Result<(), Error> {
+    ) -> Result<String, Error> {
         let id = self.hasher.hash_one(self.next_id.fetch_add(1, Ordering::Relaxed));
         let replaces_others = schedule == Schedule::Replace;
         let downlink = QueuedDownlink { id, downlink, replaces_others, attempts: 0, unanswered: 0 };
         let put = self.change(app_id, dev_id, Batch::growing, |queue| queue.insert(&downlink, schedule)).await?;
-        put.ok_or_else(|| Error::device_not_found(app_id, dev_id))
+        put.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        Ok(downlink.event_id())
     }
 
     /// The downlinks that wait for a device; [`Error::NotFound`] if the device does not exist.

@@ -86,9 +86,10 @@ impl Outgoing {
             self.queues.taken(app_id, dev_id, &response.queued, (RESPONSE_ID, ReportSource::Answer)).await?;
             self.queues.release(app_id, dev_id).await?;
         }
+        let downlink_id = response.as_ref().map(|response| response.queued.event_id()).unwrap_or_default();
         let message = sent(app_id, dev_id, response.map(|response| response.queued.downlink).unwrap_or_default());
         let (payload, time) = (Some(payload), Some(self.clock.now()));
-        let event = DownlinkSentEvent { payload, message, gateway_id, config, time };
+        let event = DownlinkSentEvent { payload, message, gateway_id, config, time, downlink_id };
         self.publish(app_id, dev_id, Event::DownlinkSent(Box::new(event))).wait().await
     }
 

@@ -167,6 +167,8 @@ async fn queues_downlinks_as_their_schedule_says() {
         let (topic, mut event) = event(&mut client, "app-one", "dev", body).await;
         let time = event.as_object_mut().unwrap().remove("time").unwrap();
         assert!(time.as_str().unwrap().ends_with('Z'), "{time}");
+        let id = event.as_object_mut().unwrap().remove("downlink_id").unwrap();
+        assert_eq!(id.as_str().unwrap().len(), 16, "{id}");
         assert_eq!(
             (topic.as_str(), event.to_string()),
             ("dev/events/down/scheduled", format!(r#"{{"message":{shown}}}"#))

@@ -102,6 +102,9 @@ pub struct DownlinkEvent {
     /// The version of the payload functions whose encoder failed or warned; v2 had no versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions_version: Option<u32>,
+    /// Names the downlink in all events about it; empty if it was not queued. v2 had no such names.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub downlink_id: String,
 }
 
 /// The payload of `…/events/down/sent`.
@@ -120,6 +123,9 @@ pub struct DownlinkSentEvent {
     /// Time of the event; v2 did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
+    /// Names the downlink in all events about it; empty if it only answers the device. v2 had no such names.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub downlink_id: String,
 }
 
 /// Radio settings of a transmitted downlink. Unknown ones are left out.

@@ -93,3 +93,28 @@ async fn a_report_comes_again_until_its_event_is_kept() {
     assert!(fixture.published().is_empty());
     fixture.outgoing.stop().await;
 }
+
+#[tokio::test]
+async fn all_events_about_a_downlink_name_it() {
+    let network = Arc::new(TestNetwork { answers_with_our_ids: true, ..TestNetwork::with_permits(9) });
+    let fixture = Fixture::start(&[("app-one", &network)]).await;
+    fixture.publish("app-one", "dev", r#"{"port":5,"payload_raw":"AQ==","confirmed":true}"#.to_owned()).await;
+    network.wait_for(&[5]).await;
+    let ours = network.ids.lock().unwrap()[0].clone();
+    let mut events = fixture.output.take();
+    // It is refused while the answer of the network is not stored yet.
+    while let Err(error) = fixture.report(&ours, sent()).await {
+        assert_eq!(error.kind(), Kind::Conflict, "{error}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    fixture.report(&ours, DownlinkOutcome::Acknowledged).await.unwrap();
+    events.extend(fixture.output.take());
+    let named = events.into_iter().map(|message| match message.event {
+        Event::DownlinkScheduled(event) => ("scheduled", event.downlink_id),
+        Event::DownlinkSent(event) => ("sent", event.downlink_id),
+        Event::DownlinkAck(event) => ("acknowledged", event.downlink_id),
+        event => panic!("{event:?}"),
+    });
+    assert_eq!(named.collect::<Vec<_>>(), ["scheduled", "sent", "acknowledged"].map(|name| (name, ours.clone())));
+    fixture.outgoing.stop().await;
+}
