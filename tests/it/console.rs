@@ -15,7 +15,7 @@ mod messages;
 pub(crate) mod operator;
 mod share;
 mod users;
-mod visitor;
+pub(crate) mod visitor;
 mod webhooks;
 
 use api::rest::handler::Device;
@@ -162,11 +162,14 @@ async fn downlinks_are_sent_by_bytes_and_by_fields() {
         assert_eq!(page.status, 400, "{}", page.html);
         assert!(page.html.contains("role=\"alert\"") && page.html.contains(reason), "{}", page.html);
     }
-    let page = visitor.post(&format!("{path}/clear"), &[]).await;
-    assert!(page.html.contains("No downlinks are queued"), "{}", page.html);
     let device = "/console/applications/alice-app/devices/dev-1";
-    let page = visitor.until(device, "<span class=\"badge\">queued</span> <code>01FF on port 3</code>").await;
-    assert!(page.html.contains("<span class=\"badge\">queued</span> <code>{&#34;led&#34;:7}"), "{}", page.html);
+    for state in ["queued", "no longer queued"] {
+        for downlink in ["01FF on port 3</code>", "{&#34;led&#34;:7}"] {
+            visitor.until(device, &format!("<span class=\"badge\">{state}</span> <code>{downlink}")).await;
+        }
+        let page = visitor.post(&format!("{path}/clear"), &[]).await;
+        assert!(page.html.contains("No downlinks are queued"), "{}", page.html);
+    }
 }
 
 /// The id of the newest message in history, where it is as soon as it was accepted.

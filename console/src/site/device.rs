@@ -41,7 +41,7 @@ pub(super) struct Show {
     messages_problem: Option<Problem>,
     queue: Vec<Queued>,
     queue_problem: Option<Problem>,
-    /// The last events of downlinks; none if history did not answer in time.
+    /// The last downlinks; none if history did not answer in time.
     sent: Option<Vec<DownlinkRow>>,
     forms: Forms,
 }
@@ -73,12 +73,15 @@ async fn page(request: &InApplication, forms: Forms) -> Result<Page<Show>, Failu
     let dev_id = dev_id(request)?;
     let handler = request.handler().await?;
     let device = facts(request, &handler, &dev_id).await?;
-    let (rows, queue, sent) = tokio::join!(
+    let (rows, queue, mut sent) = tokio::join!(
         rows(request, &handler, &dev_id),
         queue(request, &handler, &dev_id),
         sent::rows(request, &handler, &dev_id)
     );
     let ((rows, messages_problem), (queue, queue_problem)) = (partly(rows)?, partly(queue)?);
+    if let (Some(sent), Some(queue)) = (&mut sent, &queue) {
+        sent::compare(sent, queue);
+    }
     let newest = rows.iter().flatten().find(|row| row.kind == "up").map(|row| row.time);
     // Simulated uplinks and those of bridges are seen in history only.
     let last_seen = device.last_seen.into_iter().chain(newest).max_by_key(|time| time.0);

@@ -12,7 +12,10 @@ use super::{
     linked,
     messages::{Kind, frame, routed, uplink, with_template},
 };
-use crate::harness::{Owner, next};
+use crate::{
+    console::visitor::Visitor,
+    harness::{Owner, next},
+};
 
 /// Sends an uplink with a template for a downlink with this counter, which acknowledges the uplink or not.
 async fn send(owner: &Owner, broker: &FakeBroker, kind: Kind, f_cnt: u32, (f_cnt_down, acknowledges): (u8, bool)) {
@@ -184,5 +187,30 @@ async fn a_downlink_that_is_never_acknowledged_is_given_up() {
     let given_up = event(&mut listener, "events/down/errors").await;
     assert!(given_up["error"].as_str().unwrap().contains("did not acknowledge"), "{given_up}");
     assert!(broker.has_no_downlink().await);
+    network.stack.stop().await;
+}
+
+// Conformance: console: a downlink with its state
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_device_says_that_a_downlink_was_sent_and_then_acknowledged() {
+    let (network, owner, broker) = linked("looking").await;
+    let visitor = Visitor::logged_in(&network.stack.settings().client.auth_server, "looking").await;
+    let page = format!("/console/applications/{}/devices/dev-1", owner.app_id);
+    let mut listener = owner.listen(&network).await;
+    enqueue(&owner, &mut listener, json!({"port": 7, "confirmed": true, "payload_raw": "c3VyZQ=="})).await;
+    visitor.until(&page, "badge\">queued</span> <code>73757265 on port 7</code>").await;
+    send(&owner, &broker, Kind::Unconfirmed, 3, (30, false)).await;
+    event(&mut listener, "up").await;
+    payload(&broker).await;
+    let sent = visitor.until(&page, "badge\">sent</span> <code>73757265 on port 7</code>").await.html;
+    assert!(sent.contains("has not acknowledged it yet") && !sent.contains("badge\">queued</span>"), "{sent}");
+    event(&mut listener, "events/down/sent").await;
+    send(&owner, &broker, Kind::Acknowledging, 4, (31, false)).await;
+    event(&mut listener, "up").await;
+    let acknowledged =
+        visitor.until(&page, "badge good\">acknowledged</span> <code>73757265 on port 7</code>").await.html;
+    let (_, before) = acknowledged.split_once("Before: ").unwrap();
+    assert!(before.starts_with("sent <a ") && before.contains(", queued <a "), "{before}");
+    assert_eq!(acknowledged.matches("73757265 on port 7").count(), 1, "it is one row: {acknowledged}");
     network.stack.stop().await;
 }
