@@ -18,7 +18,7 @@ use types::{Activation, AppId, DevId, DeviceEvent, DownlinkEvent, DownlinkSentEv
 
 pub use self::{
     again::{Receipt, Receivers, Refused, Room},
-    deliveries::{PublishedMessage, unkept},
+    deliveries::{PublishedMessage, delivered, identity, unkept},
     recorded::RecordedOutput,
     repeated::RepeatedEvent,
     settings::OutputSettings,

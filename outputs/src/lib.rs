@@ -17,7 +17,9 @@ pub use self::{
     destinations::{OperatorOutputs, OperatorSettings},
     error::Error,
     message::{DeadLetter, MESSAGE_BYTES_MAX, OutputMessage},
-    outputs::{DeadLetters, DeliveryReport, DeliveryState, Environment, Outputs, Stored, WEBHOOKS_MAX, Webhooks},
+    outputs::{
+        Confirmed, DeadLetters, DeliveryReport, DeliveryState, Environment, Outputs, Stored, WEBHOOKS_MAX, Webhooks,
+    },
     queue::search::Sought,
     queue_workers::{Failing, RecentDelivery},
     sender::{

@@ -1,5 +1,6 @@
 //! The outputs of a process: what keeps messages, and what delivers them.
 
+mod confirmed;
 mod deliveries;
 mod sweeper;
 mod webhooks;
@@ -24,9 +25,12 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use types::{AppId, Clock, Random};
 
-pub use self::deliveries::{DeliveryReport, DeliveryState};
 use self::sweeper::Sweeper;
 pub use self::webhooks::{DeadLetters, WEBHOOKS_MAX, Webhooks};
+pub use self::{
+    confirmed::Confirmed,
+    deliveries::{DeliveryReport, DeliveryState},
+};
 use crate::{
     Error, Settings,
     appender::{Appender, Given, Receivers, Repeats, Spare},

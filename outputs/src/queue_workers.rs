@@ -19,7 +19,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::queue_worker::QueueWorker;
 pub use self::{progress::Failing, recent::RecentDelivery};
-pub(crate) use self::{progress::Progress, queue_worker::WorkerContext, recent::Recent};
+pub(crate) use self::{
+    progress::Progress,
+    queue_worker::WorkerContext,
+    recent::{About, Left, Recent, Timing},
+};
 use crate::{
     Error,
     destination::{Destination, Part},

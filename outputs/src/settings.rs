@@ -19,11 +19,11 @@ pub struct Settings {
     /// Maximum number of messages of each that were given up and are kept to be sent again. If there are more, the
     /// oldest are dropped.
     pub dead_letters_max: usize,
-    /// Maximum number of delivered messages of each that are remembered, with the time and the status of the delivery. They
-    /// are in memory; 0 remembers none.
+    /// Maximum number of delivered messages of each that are remembered, with the time and the status of the delivery, and
+    /// of uplinks of each application that an external broker has confirmed. They are in memory; 0 remembers none.
     pub recent_deliveries_max: usize,
-    /// Maximum memory for all of these, in bytes. If more is needed, owners with most webhooks and outputs have some of
-    /// theirs forgotten.
+    /// Maximum memory for all of these, in bytes, and again for those of an external broker. If more is needed, owners
+    /// with most webhooks and outputs have some of theirs forgotten.
     pub recent_deliveries_bytes_max: usize,
     /// Attempts to send a message before it is given up. Those that do not reach the receiver do not count.
     pub attempts_max: u32,

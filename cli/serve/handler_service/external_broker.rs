@@ -1,6 +1,10 @@
 //! A broker that others run: messages of the handler go there, and downlinks come from there.
 
-use std::{future::ready, sync::Arc, time::Duration};
+use std::{
+    future::ready,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::Context as _;
 use api::rest::handler::Delivery;
@@ -13,11 +17,13 @@ use handler::{
     Error,
     output::{
         Event, Message, Output, PublishReceipt, PublishedMessage, Receipt, Receipts, Receivers, Refused, Room,
-        mqtt::publications_below, unkept,
+        delivered, identity, mqtt::publications_below, unkept,
     },
 };
 use mqtt::{DownlinkRefusal, DownlinkSink, Offer, Publication, PublishedDownlink};
+use outputs::Confirmed;
 use server::telemetry::Health;
+use types::{AppId, Clock, DevId, Timestamp};
 
 use super::downlink_turns::DownlinkTurns;
 use crate::serve::context::Context;
@@ -34,6 +40,8 @@ pub(super) struct ExternalBroker {
     turns: DownlinkTurns,
     receives_downlinks: bool,
     health: Health,
+    confirmed: Arc<Confirmed>,
+    clock: Arc<dyn Clock>,
 }
 
 /// The same when downlinks come from it.
@@ -58,7 +66,20 @@ impl ExternalBroker {
         let announced_address = settings.announced_address.clone().unwrap_or_else(|| connection.address());
         let (field_topics, health) = (context.settings.output.field_topics, context.health.clone());
         let (turns, receives_downlinks) = (DownlinkTurns::new(context), settings.receives_downlinks);
-        Ok(Some(Self { connection, publisher, announced_address, field_topics, turns, receives_downlinks, health }))
+        let (delivery, owners) = (&context.settings.output.delivery, context.owners.clone());
+        let confirmed = Arc::new(Confirmed::new(delivery, owners, RECEIVER));
+        let clock = context.clock.clone();
+        Ok(Some(Self {
+            connection,
+            publisher,
+            announced_address,
+            field_topics,
+            turns,
+            receives_downlinks,
+            health,
+            confirmed,
+            clock,
+        }))
     }
 
     /// Returns the address at which applications connect.
@@ -68,7 +89,12 @@ impl ExternalBroker {
 
     /// Returns the output that publishes on the broker.
     pub(super) fn output(&self) -> Arc<dyn Output> {
-        Arc::new(BrokerOutput { publisher: self.publisher.clone(), field_topics: self.field_topics })
+        Arc::new(BrokerOutput {
+            publisher: self.publisher.clone(),
+            field_topics: self.field_topics,
+            confirmed: self.confirmed.clone(),
+            clock: self.clock.clone(),
+        })
     }
 
     /// Receives downlinks, and shares them with other handlers, or takes turns with them. A handler that does not
@@ -99,6 +125,9 @@ const RECEIVER: &str = "broker";
 struct BrokerOutput {
     publisher: Arc<BrokerPublisher>,
     field_topics: bool,
+    /// The newest uplinks that the broker has confirmed. Nobody waits for the confirmation of many events.
+    confirmed: Arc<Confirmed>,
+    clock: Arc<dyn Clock>,
 }
 
 impl Output for BrokerOutput {
@@ -138,12 +167,33 @@ impl Output for BrokerOutput {
         })
     }
 
-    fn deliveries<'a>(&'a self, _message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
-        Box::pin(ready(Ok(vec![unkept(RECEIVER, self.publisher.is_connected().into())])))
+    fn deliveries<'a>(&'a self, message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
+        Box::pin(async move {
+            let confirmed = self.confirmed.find(&message.app_id, message.hash(), message.before).await;
+            Ok(vec![match confirmed {
+                Some(delivery) => delivered(RECEIVER.to_owned(), String::new(), &delivery),
+                None => unkept(RECEIVER, self.publisher.is_connected().into()),
+            }])
+        })
     }
 }
 
 impl BrokerOutput {
+    /// What is to be kept of a message once it is confirmed; none for events.
+    fn note(&self, message: &Message) -> Option<Note> {
+        let Message { app_id, dev_id, event: Event::Up(_) } = message else { return None };
+        Some(Note {
+            confirmed: self.confirmed.clone(),
+            clock: self.clock.clone(),
+            app_id: app_id.clone(),
+            dev_id: dev_id.clone(),
+            // Of an uplink it does not depend on the body.
+            identity: identity(message, ""),
+            accepted: self.clock.now(),
+            began: Instant::now(),
+        })
+    }
+
     fn publish_below(&self, prefix: &str, message: &Message, offline: Offline) -> PublishReceipt {
         // Whether anybody subscribes to single fields is known only to the broker.
         let messages: Vec<_> = publications_below(prefix, message, |_| self.field_topics)
@@ -153,15 +203,39 @@ impl BrokerOutput {
         let device = format!("{}/{}", message.app_id, message.dev_id);
         let kind = format!("{} {}", message.app_id, message.event.topic());
         match self.publisher.publish(&device, kind, messages, offline) {
-            Ok(confirmation) => PublishReceipt::when(async {
-                // It is dropped only when the process ends.
-                confirmation
-                    .await
-                    .unwrap_or(Err(Unconfirmed::NoAnswer))
-                    .map_err(|unconfirmed| unpublished(&unconfirmed))
-            }),
+            Ok(confirmation) => {
+                // What is sent again elsewhere is no delivery.
+                let note = self.note(message).filter(|_| prefix.is_empty());
+                PublishReceipt::when(async {
+                    // It is dropped only when the process ends.
+                    let confirmed = confirmation.await.unwrap_or(Err(Unconfirmed::NoAnswer));
+                    confirmed.map_err(|unconfirmed| unpublished(&unconfirmed))?;
+                    if let Some(note) = note {
+                        note.keep().await;
+                    }
+                    Ok(())
+                })
+            }
             Err(unconfirmed) => PublishReceipt::when(ready(Err(unpublished(&unconfirmed)))),
         }
+    }
+}
+
+/// An uplink that waits for its confirmation.
+struct Note {
+    confirmed: Arc<Confirmed>,
+    clock: Arc<dyn Clock>,
+    app_id: AppId,
+    dev_id: DevId,
+    identity: u64,
+    accepted: Timestamp,
+    began: Instant,
+}
+
+impl Note {
+    async fn keep(self) {
+        let Self { confirmed, clock, app_id, dev_id, identity, accepted, began } = self;
+        confirmed.keep(&app_id, (&dev_id, "up", identity), accepted, (clock.now(), began.elapsed())).await;
     }
 }
 
@@ -201,7 +275,7 @@ impl BrokerReceiver for DownlinkIntake {
 }
 
 /// The application and device of a topic.
-fn downlink(topic: &str) -> Option<(types::AppId, types::DevId)> {
+fn downlink(topic: &str) -> Option<(AppId, DevId)> {
     let (app_id, rest) = topic.split_once("/devices/")?;
     let dev_id = rest.strip_suffix("/down")?;
     Some((app_id.parse().ok()?, dev_id.parse().ok()?))

@@ -5,9 +5,10 @@ use std::{
     time::Duration,
 };
 
-use api::rest::handler::Delivery;
+use api::rest::handler::{Delivery, DeliveryState};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use history::{Kind, Record};
+use outputs::RecentDelivery;
 use serde_json::Value;
 use server::usage::Usage;
 use types::{AppId, DevId, Timestamp};
@@ -77,8 +78,8 @@ impl PublishedMessage {
         }
     }
 
-    /// Tells it from others that were delivered; see [`identity`].
-    pub(super) fn hash(&self) -> u64 {
+    /// Tells it from others that were delivered, as [`identity`] does.
+    pub fn hash(&self) -> u64 {
         self.hash
     }
 
@@ -109,7 +110,7 @@ pub fn unkept(kind: &str, subscribers: usize) -> Delivery {
 
 /// Tells a message from others of its application, of which outputs remember that they were delivered. It is the same if
 /// the message is sent again.
-pub(super) fn identity(Message { dev_id, event, .. }: &Message, body: &str) -> u64 {
+pub fn identity(Message { dev_id, event, .. }: &Message, body: &str) -> u64 {
     match event {
         Event::Up(uplink) => {
             let payload = uplink.payload_raw.as_deref().unwrap_or_default();
@@ -134,6 +135,21 @@ fn members(body: &str) -> &str {
     let body = body.trim();
     let members = body.strip_prefix('{').and_then(|body| body.strip_suffix('}')).unwrap_or_default();
     members.strip_suffix(MARK).map_or(members, |rest| rest.strip_suffix(',').unwrap_or(rest)).trim()
+}
+
+/// The delivery of a message that an output confirmed.
+pub fn delivered(kind: String, name: String, delivery: &RecentDelivery) -> Delivery {
+    let RecentDelivery { at, status, attempts, duration, .. } = *delivery;
+    Delivery {
+        kind,
+        name,
+        state: DeliveryState::Delivered,
+        attempts,
+        delivered_at: Some(at),
+        status,
+        duration_us: Some(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)),
+        ..Delivery::default()
+    }
 }
 
 /// A body without the mark of messages that are sent again, and whether it had that.

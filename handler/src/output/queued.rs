@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::rest::handler::{Delivery, DeliveryState, Failing};
 use futures::future::BoxFuture;
-use outputs::{DeliveryReport, Given, MESSAGE_BYTES_MAX, Outputs, RecentDelivery, Sought, Spare};
+use outputs::{DeliveryReport, Given, MESSAGE_BYTES_MAX, Outputs, Sought, Spare};
 use serde_json::value::RawValue;
 use types::{AppId, Clock};
 
@@ -12,7 +12,7 @@ use crate::{
     Error,
     output::{
         Message, Output, PublishReceipt, PublishedMessage, Receipt, Receipts, Receivers, Refused, Room,
-        deliveries::identity,
+        deliveries::{delivered, identity},
     },
     status::metrics,
 };
@@ -90,11 +90,7 @@ fn delivery(DeliveryReport { kind, name, state }: DeliveryReport) -> Delivery {
             let failing = failing.map(|outputs::Failing { since, last, reason }| Failing { since, last, reason });
             Delivery { state: DeliveryState::Waiting, attempts, failing, next_at: next, ..here }
         }
-        outputs::DeliveryState::Delivered(RecentDelivery { at, status, attempts, duration, .. }) => {
-            let duration_us = Some(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
-            let delivered_at = Some(at);
-            Delivery { state: DeliveryState::Delivered, attempts, delivered_at, status, duration_us, ..here }
-        }
+        outputs::DeliveryState::Delivered(delivery) => delivered(here.kind, here.name, &delivery),
         outputs::DeliveryState::GivenUp { id, attempts, at, reason } => {
             let failed_at = Some(at);
             Delivery { state: DeliveryState::GivenUp, attempts, failed_at, reason, dead_letter: id, ..here }

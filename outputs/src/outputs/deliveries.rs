@@ -79,7 +79,7 @@ impl Outputs {
         // After the queue, from which it may have gone to one of these meanwhile.
         let WorkerContext { owners, recent, .. } = self.workers.context();
         let owner = owners.of(&destination.app_id).await;
-        let left = recent.find((&owner, destination), sought);
+        let left = recent.find((&owner, destination), sought.identity, (sought.before, sought.accepted_until));
         if let Some(delivered) = left.clone().filter(|left| left.is_delivered) {
             return Ok(DeliveryState::Delivered(delivered));
         }

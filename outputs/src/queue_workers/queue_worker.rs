@@ -274,7 +274,7 @@ impl QueueWorker {
         let error = match result {
             Ok(taken) => {
                 let attempts = self.attempts.get(&queued.key).map_or(1, |failed| failed + 1);
-                self.left.push(Left::new(&queued.message, (Some(taken), attempts), timing));
+                self.left.push(Left::new((&queued.message).into(), (Some(taken), attempts), timing));
                 return round.settled.delivered.push(queued);
             }
             Err(error) => error,
@@ -295,7 +295,7 @@ impl QueueWorker {
                 // Nobody but the operator can do something about it.
                 tracing::warn!(destination = %self.destination, event = queued.message.event, reason, "a message was given up");
             }
-            self.left.push(Left::new(&queued.message, (None, attempts), timing));
+            self.left.push(Left::new((&queued.message).into(), (None, attempts), timing));
             return round.settled.dead.push((queued, Failure { attempts, reason }));
         }
         metrics::count(&self.destination, Fate::Retried, 1);

@@ -13,13 +13,7 @@ use std::{
 use server::ledger::Owner;
 use types::{DevId, Timestamp};
 
-use crate::{
-    Settings,
-    destination::Destination,
-    message::EVENTS,
-    queue::{StoredMessage, search::Sought},
-    sender::Taken,
-};
+use crate::{Settings, destination::Destination, message::EVENTS, queue::StoredMessage, sender::Taken};
 
 /// Maximum number of bytes of an id of a device.
 const DEV_ID_BYTES_MAX: usize = 36;
@@ -47,7 +41,7 @@ pub struct RecentDelivery {
 
 /// The same in a ring. Without pointers, so that keeping one costs no allocation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Left {
+pub(crate) struct Left {
     identity: u64,
     /// When the message was accepted.
     accepted: Timestamp,
@@ -65,9 +59,25 @@ pub(super) struct Left {
 
 /// The end of an attempt to send a message, and the time that it took.
 #[derive(Clone, Copy)]
-pub(super) struct Timing {
-    pub(super) at: Timestamp,
-    pub(super) duration: Duration,
+pub(crate) struct Timing {
+    pub(crate) at: Timestamp,
+    pub(crate) duration: Duration,
+}
+
+/// The message that was sent.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub(crate) dev_id: Option<&'a DevId>,
+    pub(crate) event: &'a str,
+    pub(crate) identity: u64,
+    pub(crate) accepted: Timestamp,
+}
+
+impl<'a> From<&'a StoredMessage> for About<'a> {
+    fn from(message: &'a StoredMessage) -> Self {
+        let StoredMessage { dev_id, event, time, identity, .. } = message;
+        Self { dev_id: dev_id.as_ref(), event, identity: *identity, accepted: *time }
+    }
 }
 
 /// The rings of all destinations. Workers lock them once, and then only the ring of their destination.
@@ -86,7 +96,7 @@ struct Rings {
 }
 
 /// What left the queue of one destination.
-pub(super) struct Ring {
+pub(crate) struct Ring {
     used: AtomicU64,
     /// None once others have its place: a worker then asks for another.
     messages: Mutex<Option<VecDeque<Left>>>,
@@ -94,14 +104,14 @@ pub(super) struct Ring {
 
 impl Left {
     /// A message, the confirmation, which one that was given up does not have, its attempts, and the time of the last.
-    pub(super) fn new(message: &StoredMessage, (taken, attempts): (Option<Taken>, u32), timing: Timing) -> Self {
+    pub(crate) fn new(about: About<'_>, (taken, attempts): (Option<Taken>, u32), timing: Timing) -> Self {
         let mut dev_id = [0; DEV_ID_BYTES_MAX];
-        let id = message.dev_id.as_ref().map(DevId::as_str).filter(|id| id.len() <= dev_id.len()).unwrap_or_default();
+        let id = about.dev_id.map(DevId::as_str).filter(|id| id.len() <= dev_id.len()).unwrap_or_default();
         dev_id[..id.len()].copy_from_slice(id.as_bytes());
-        let event = EVENTS.iter().position(|event| *event == message.event).unwrap_or(EVENTS.len());
+        let event = EVENTS.iter().position(|event| *event == about.event).unwrap_or(EVENTS.len());
         Self {
-            identity: message.identity,
-            accepted: message.time,
+            identity: about.identity,
+            accepted: about.accepted,
             at: timing.at,
             duration_us: u32::try_from(timing.duration.as_micros()).unwrap_or(u32::MAX),
             attempts: u16::try_from(attempts).unwrap_or(u16::MAX),
@@ -113,13 +123,13 @@ impl Left {
         }
     }
 
-    fn is(&self, sought: &Sought<'_>) -> bool {
-        let is_in_time = sought.accepted_until.is_none_or(|until| self.accepted <= until);
-        self.identity != 0 && self.identity == sought.identity && self.accepted >= sought.before && is_in_time
+    fn is(&self, identity: u64, (from, until): (Timestamp, Option<Timestamp>)) -> bool {
+        let is_in_time = self.accepted >= from && until.is_none_or(|until| self.accepted <= until);
+        self.identity != 0 && self.identity == identity && is_in_time
     }
 
     fn shown(&self) -> RecentDelivery {
-        let dev_id = self.dev_id.get(..self.dev_id_bytes.into()).and_then(|id| std::str::from_utf8(id).ok());
+        let dev_id = self.dev_id.get(..self.dev_id_bytes.into()).and_then(|id| str::from_utf8(id).ok());
         RecentDelivery {
             dev_id: dev_id.and_then(|id| id.parse().ok()),
             event: EVENTS.get(usize::from(self.event)).copied().unwrap_or_default(),
@@ -143,23 +153,28 @@ impl Recent {
     }
 
     /// Keeps messages in the ring of a worker, which gets another if it has none, or has lost it.
-    pub(super) fn keep(&self, ring: &mut Option<Arc<Ring>>, of: (&Owner, &Destination), left: &[Left]) {
+    pub(crate) fn keep(&self, ring: &mut Option<Arc<Ring>>, of: (&Owner, &Destination), left: &[Left]) {
         if left.is_empty() || self.rings_max == 0 {
             return;
         }
         let used = self.uses.fetch_add(1, Ordering::Relaxed);
-        if !ring.as_ref().is_some_and(|ring| ring.add(left, used, self.messages_max)) {
+        if ring.as_ref().is_none_or(|ring| !ring.add(left, used, self.messages_max)) {
             let new = self.ring(of);
             new.add(left, used, self.messages_max);
             *ring = Some(new);
         }
     }
 
-    /// The newest message that can be the one that is sought.
-    pub(crate) fn find(&self, of: (&Owner, &Destination), sought: &Sought<'_>) -> Option<RecentDelivery> {
+    /// The newest message with this identity that was accepted in this time.
+    pub(crate) fn find(
+        &self,
+        of: (&Owner, &Destination),
+        identity: u64,
+        accepted: (Timestamp, Option<Timestamp>),
+    ) -> Option<RecentDelivery> {
         let ring = self.known(of)?;
         let messages = ring.messages();
-        messages.iter().flatten().rev().find(|left| left.is(sought)).map(Left::shown)
+        messages.iter().flatten().rev().find(|left| left.is(identity, accepted)).map(Left::shown)
     }
 
     /// All that is kept of a destination, the newest first.
@@ -253,11 +268,6 @@ impl Ring {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
-    use server::usage::Usage;
-
     use super::*;
 
     fn at(millis: i64) -> Timestamp {
@@ -274,24 +284,14 @@ mod tests {
 
     /// A message that was accepted and delivered at these times.
     fn left(identity: u64, accepted: i64, delivered: i64) -> Left {
-        let message = json!({"dev_id": "dev-1", "event": "up", "identity": identity, "time": at(accepted)});
-        let message = serde_json::from_value(message).unwrap();
+        let dev_id = "dev-1".parse().unwrap();
+        let about = About { dev_id: Some(&dev_id), event: "up", identity, accepted: at(accepted) };
         let timing = Timing { at: at(delivered), duration: Duration::from_millis(34) };
-        Left::new(&message, (Some(Taken { status: Some(200) }), 2), timing)
+        Left::new(about, (Some(Taken { status: Some(200) }), 2), timing)
     }
 
     fn found(recent: &Recent, of: (&Owner, &Destination), (identity, until): (u64, Option<i64>)) -> Option<Timestamp> {
-        let (dev_id, usage) = ("dev-1".parse().unwrap(), Usage::default());
-        let sought = Sought {
-            dev_id: &dev_id,
-            event: "up",
-            before: at(1000),
-            identity,
-            accepted_until: until.map(at),
-            is_it: &|_| false,
-            usage: &usage,
-        };
-        recent.find(of, &sought).map(|delivery| delivery.at)
+        recent.find(of, identity, (at(1000), until.map(at))).map(|delivery| delivery.at)
     }
 
     fn recent(messages: usize, rings: usize) -> Recent {
