@@ -1,10 +1,16 @@
 //! Outputs of the operator, as settings of the whole product.
 
+use std::time::Duration;
+
 use outputs::RedisSettings;
 use serde_json::Value;
 use testing::RedisProcess;
+use tokio::time::{sleep, timeout};
 
-use crate::harness::{Network, next};
+use crate::{
+    delivery::delivery_to,
+    harness::{MESSAGE_TIMEOUT, Network, next},
+};
 
 const TOPIC: &str = "streamed-app/devices/dev-1/up";
 
@@ -26,5 +32,17 @@ async fn an_uplink_reaches_a_stream_with_the_body_that_mqtt_clients_get() {
         }
     };
     assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), published);
+    let is_delivered = async {
+        loop {
+            let delivery = delivery_to("redis", &network, &owner).await;
+            if delivery["state"] == "delivered" {
+                return delivery;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let delivery = timeout(MESSAGE_TIMEOUT, is_delivered).await.expect("it is delivered");
+    assert!(delivery["attempts"] == 1 && delivery["delivered_at"].is_string(), "{delivery}");
+    assert!(delivery["duration_us"].is_u64() && delivery["status"].is_null(), "{delivery}");
     network.stack.stop().await;
 }

@@ -8,7 +8,10 @@ use tokio::time::timeout;
 use types::{Kind, Kinded};
 
 use super::until_ready;
-use crate::harness::{MESSAGE_TIMEOUT, Network, Owner, next};
+use crate::{
+    delivery::delivery_to,
+    harness::{MESSAGE_TIMEOUT, Network, Owner, next},
+};
 
 const DECODER: &str = "function Decoder(bytes) { return { n: bytes[0] }; }";
 
@@ -34,17 +37,6 @@ async fn queued(network: &Network, owner: &Owner) -> Vec<Value> {
     let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
     let body: Value = request.send().await.unwrap().json().await.unwrap();
     body["downlinks"].as_array().unwrap().iter().map(|downlink| downlink["payload_raw"].clone()).collect()
-}
-
-/// What became of the newest uplink at the broker.
-async fn at_broker(network: &Network, owner: &Owner) -> Value {
-    let query = api::history::Query { app_id: owner.app_id.to_string(), kind: "up".to_owned(), ..Default::default() };
-    let id = owner.handler.list_records(query).await.unwrap().records[0].id.clone();
-    let url = format!("{}/applications/extern-app/history/{id}/deliveries", network.handler_http());
-    let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
-    let body: Value = request.send().await.unwrap().json().await.unwrap();
-    let mut deliveries = body["deliveries"].as_array().unwrap().iter();
-    deliveries.find(|delivery| delivery["kind"] == "broker").unwrap().clone()
 }
 
 /// Waits until a downlink was refused, and comes again.
@@ -74,7 +66,7 @@ async fn messages_go_to_the_broker_and_downlinks_come_from_it() {
     assert_eq!((topic.as_str(), &up["payload_fields"]), ("dev-1/up", &json!({"n": 7})));
     assert_eq!(next(&mut listener).await, ("dev-1/up/n".to_owned(), json!(7)));
     assert_eq!(next(&mut embedded).await, (topic, up), "clients of the embedded broker hear it too");
-    let delivery = at_broker(&network, &owner).await;
+    let delivery = delivery_to("broker", &network, &owner).await;
     assert_eq!((&delivery["state"], &delivery["attempts"]), (&json!("delivered"), &json!(1)), "{delivery}");
     assert!(delivery["delivered_at"].is_string() && delivery["duration_us"].is_u64(), "{delivery}");
     let mut client = MqttClient::connect(&mosquitto.url()).await;
