@@ -16,6 +16,7 @@ use types::{Clock, ComponentId, Random, Secret, UserId};
 use crate::{
     Error, Result, Settings,
     form::{drafts::Drafts, registrations::Registrations},
+    settings::MapTiles,
     status::StatusSource,
 };
 
@@ -85,6 +86,8 @@ pub struct Console {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) stop: CancellationToken,
+    /// The server of tiles for maps; none if they show land alone.
+    pub(crate) map_tiles: Option<Arc<MapTiles>>,
     operators: Arc<[UserId]>,
     /// The user of the first account, once it is created.
     first_operator: Arc<OnceLock<UserId>>,
@@ -120,6 +123,7 @@ impl Console {
             clock,
             random,
             stop,
+            map_tiles: settings.map_tiles.map(Arc::new),
             operators: settings.operators.into(),
             first_operator: Arc::default(),
             discovery: Arc::default(),

@@ -15,7 +15,7 @@ mod status;
 
 pub use console::{Console, Environment, Place};
 pub use error::{Error, Result};
-pub use settings::Settings;
+pub use settings::{MapTiles, Settings, TileUrl, TileUrlError};
 pub use status::{
     ApplicationFunctions, ApplicationLoad, AuditTail, Check, CheckResult, ConnectionStatus, Count, EventStatus,
     FunctionCounts, FunctionFailure, FunctionRanking, FunctionSums, HistoryState, NetworkStatus, NetworkTrial,

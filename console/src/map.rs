@@ -1,12 +1,18 @@
-//! A map of where an uplink was received: shapes in a picture, over coarse land. It needs no tiles and no scripts.
+//! A map of where an uplink was received: shapes in a picture, over coarse land. It needs no scripts, and no tiles, which
+//! cover the land if the operator has set a server of them.
 
 mod land;
+mod tiles;
 
 use std::{fmt::Write as _, iter::once};
 
 use types::Metadata;
 
-use self::land::{Bounds, Point, projected};
+use self::{
+    land::{Bounds, Point, projected},
+    tiles::{Image, TILE_WIDTH, Tile, Tiles, covering},
+};
+use crate::settings::MapTiles;
 
 /// The size of a picture, in units of its own.
 const WIDTH: f64 = 600.0;
@@ -25,6 +31,8 @@ const WIDEST_DEGREES: f64 = 360.0 * WIDTH / HEIGHT;
 const SPREAD: f64 = 0.75;
 /// Maximum number of positions. The rest are counted.
 const MARKS_MAX: usize = 50;
+/// By how much a tile is larger than its place, so that no line is seen between two, in units of a picture.
+const TILE_OVERLAP: f64 = 0.5;
 const DEVICE: &str = "The device";
 const UNNAMED: &str = "A gateway without a name";
 
@@ -35,6 +43,8 @@ pub(crate) struct Map {
     pub(crate) left_out: usize,
     /// The path of the land.
     pub(crate) land: String,
+    /// The tiles over the land, which remains where one does not come.
+    pub(crate) tiles: Option<Tiles>,
     pub(crate) scale: Scale,
     /// The path of the land of the surroundings, in the middle of which the map is.
     pub(crate) overview: Option<String>,
@@ -69,7 +79,7 @@ struct View {
 
 impl Map {
     /// A map of all whose position is known; none if there are none.
-    pub(crate) fn of(metadata: &Metadata) -> Option<Self> {
+    pub(crate) fn of(metadata: &Metadata, server: Option<&MapTiles>) -> Option<Self> {
         let (mut marks, left_out) = marks(metadata);
         let first = f64::from(marks.first()?.longitude);
         // The way to each from the first one that does not go round the world.
@@ -82,7 +92,8 @@ impl Map {
             (mark.x, mark.y) = (rounded(x), rounded(y));
         }
         let overview = (view.width_km() < WIDE_KM).then(|| view.zoomed_to(OVERVIEW_WIDTH_KM).land());
-        Some(Self { marks, left_out, land: view.land(), scale: view.scale(), overview })
+        let tiles = server.map(|server| view.tiles(server));
+        Some(Self { marks, left_out, land: view.land(), tiles, scale: view.scale(), overview })
     }
 
     /// The size of a picture, as SVG has it.
@@ -126,12 +137,27 @@ impl View {
         (WIDTH / 2.0 + (east - self.middle.0) * self.zoom, HEIGHT / 2.0 - (north - self.middle.1) * self.zoom)
     }
 
+    fn bounds(&self) -> Bounds {
+        let ((east, north), half) = (self.middle, (WIDTH / 2.0 / self.zoom, HEIGHT / 2.0 / self.zoom));
+        Bounds { west: east - half.0, east: east + half.0, south: north - half.1, north: north + half.1 }
+    }
+
+    /// The tiles that cover it.
+    fn tiles(&self, server: &MapTiles) -> Tiles {
+        let image = |tile: Tile| {
+            let (x, y) = self.place(tile.corner);
+            let url = server.url.of(tile.level, tile.column, tile.row);
+            let scale = format!("{:.4}", (tile.side * self.zoom + TILE_OVERLAP) / TILE_WIDTH);
+            Image { url, x: rounded(x), y: rounded(y), scale }
+        };
+        let images = covering(self.bounds(), WIDTH).into_iter().map(image).collect();
+        Tiles { images, attribution: server.attribution.clone(), origin: server.url.origin().to_owned() }
+    }
+
     /// The path of the land in it.
     fn land(&self) -> String {
-        let ((east, north), half) = (self.middle, (WIDTH / 2.0 / self.zoom, HEIGHT / 2.0 / self.zoom));
-        let bounds = Bounds { west: east - half.0, east: east + half.0, south: north - half.1, north: north + half.1 };
         let mut path = String::new();
-        for ring in land::within(bounds) {
+        for ring in land::within(self.bounds()) {
             for (index, point) in ring.into_iter().enumerate() {
                 let (x, y) = self.place(point);
                 // Writing to a string cannot fail.
@@ -226,7 +252,7 @@ mod tests {
             ([(52.5, 13.4), (52.505, 13.41)], 0.877, false),
             ([(-18.14, 178.44), (-13.83, -171.76)], 1152.0, true),
         ] {
-            let map = Map::of(&metadata(&positions)).unwrap();
+            let map = Map::of(&metadata(&positions), None).unwrap();
             let found = distance(&map);
             assert!((found - expected).abs() < expected * 0.02, "{found} km, and not {expected} km");
             assert_eq!(map.overview.is_none(), is_wide, "{positions:?}");
@@ -239,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_single_position_is_in_the_middle_of_a_part_of_the_world() {
-        let map = Map::of(&metadata(&[(52.0, 4.5)])).unwrap();
+        let map = Map::of(&metadata(&[(52.0, 4.5)]), None).unwrap();
         assert_eq!((map.marks[0].x.as_str(), map.marks[0].y.as_str()), ("300.0", "200.0"));
         assert!(map.land.starts_with('M') && map.land.ends_with('Z') && !map.land.contains("NaN"), "{}", map.land);
         assert_eq!(map.scale.text, "100 km");
@@ -247,11 +273,11 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_left_out_and_the_same_place_is_one() {
-        assert!(Map::of(&metadata(&[(0.0, 0.0), (f32::NAN, 1.0), (91.0, 1.0)])).is_none());
+        assert!(Map::of(&metadata(&[(0.0, 0.0), (f32::NAN, 1.0), (91.0, 1.0)]), None).is_none());
         let mut metadata = metadata(&[(1.0, 2.0), (1.0, 2.0), (0.0, 0.0)]);
         metadata.gateways.push(metadata.gateways[0].clone());
         (metadata.latitude, metadata.longitude) = (1.0, 2.0);
-        let map = Map::of(&metadata).unwrap();
+        let map = Map::of(&metadata, None).unwrap();
         assert_eq!((map.marks.len(), map.marks[0].names()), (1, "The device, gateway-0, gateway-1".to_owned()));
         assert!(map.marks[0].is_device);
     }
@@ -259,11 +285,36 @@ mod tests {
     #[test]
     fn the_whole_world_and_the_poles_have_a_map() {
         for positions in [[(60.0, -170.0), (-60.0, 0.0)], [(90.0, 0.5), (-90.0, 179.0)], [(89.0, 10.0), (89.5, 50.0)]] {
-            let map = Map::of(&metadata(&positions)).unwrap();
+            let map = Map::of(&metadata(&positions), None).unwrap();
             for mark in &map.marks {
                 assert!((0.0..=WIDTH).contains(&number(&mark.x)) && (0.0..=HEIGHT).contains(&number(&mark.y)));
             }
             assert!(!map.land.contains("NaN") && !map.land.contains("inf"));
+        }
+    }
+
+    #[test]
+    fn tiles_lie_where_the_marks_are() {
+        let server = MapTiles {
+            url: "https://tile.example.com/{z}/{x}/{y}.png".parse().unwrap(),
+            attribution: "© Somebody".to_owned(),
+        };
+        let (potsdam, berlin) = ((52.4, 13.066), (52.52, 13.405));
+        assert!(Map::of(&metadata(&[potsdam, berlin]), None).unwrap().tiles.is_none());
+        let map = Map::of(&metadata(&[potsdam, berlin]), Some(&server)).unwrap();
+        let tiles = map.tiles.unwrap();
+        assert_eq!((tiles.origin.as_str(), tiles.attribution.as_str()), ("https://tile.example.com", "© Somebody"));
+        // The tiles of both places at level 11, as the wiki of OpenStreetMap computes their numbers.
+        for (mark, url) in map.marks.iter().zip(["/11/1098/672.png", "/11/1100/671.png"]) {
+            let image = tiles.images.iter().find(|image| image.url.ends_with(url));
+            let image = image
+                .unwrap_or_else(|| panic!("{:?}", tiles.images.iter().map(|image| &image.url).collect::<Vec<_>>()));
+            for (mark, corner) in [(&mark.x, &image.x), (&mark.y, &image.y)] {
+                assert!(
+                    (0.0..=number(&image.scale) * TILE_WIDTH).contains(&(number(mark) - number(corner))),
+                    "{mark}, {corner}"
+                );
+            }
         }
     }
 }

@@ -1,10 +1,14 @@
 //! The settings of the console and their defaults.
 
+mod map_tiles;
+
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{ClientId, UserId};
+
+pub use self::map_tiles::{MapTiles, TileUrl, TileUrlError};
 
 /// The settings of the console.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +40,9 @@ pub struct Settings {
     #[schemars(with = "Vec<String>")]
     #[serde(deserialize_with = "UserId::deserialize_list")]
     pub operators: Vec<UserId>,
+    /// A server with tiles for maps: its `url`, such as `https://tile.example.com/{z}/{x}/{y}.png`, and the `attribution`
+    /// that maps show. Without it, maps show coarse land, and load nothing from other sites.
+    pub map_tiles: Option<MapTiles>,
 }
 
 impl Settings {
@@ -54,6 +61,7 @@ impl Default for Settings {
             client_secret_file: None,
             live_views_max: 64,
             operators: Vec::new(),
+            map_tiles: None,
         }
     }
 }

@@ -96,6 +96,8 @@ const NOTICES: [Notice; 25] = [
 pub(super) struct Page<T> {
     template: T,
     status: StatusCode,
+    /// Another origin from which it loads pictures.
+    images: Option<String>,
 }
 
 /// A time, for people and for scripts.
@@ -162,7 +164,7 @@ impl Notice {
 
 impl<T> Page<T> {
     pub(super) fn new(template: T) -> Self {
-        Self { template, status: StatusCode::OK }
+        Self { template, status: StatusCode::OK, images: None }
     }
 
     pub(super) fn template_mut(&mut self) -> &mut T {
@@ -172,12 +174,21 @@ impl<T> Page<T> {
     pub(super) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
+
+    /// Lets it load pictures from another origin, too. Those hear no addresses of pages: see [`page`].
+    pub(super) fn with_images_from(self, origin: Option<String>) -> Self {
+        Self { images: origin, ..self }
+    }
 }
 
 impl<T: Template> IntoResponse for Page<T> {
     fn into_response(self) -> Response {
+        let policy = match &self.images {
+            Some(origin) => widened(POLICY, "img-src", origin),
+            None => POLICY,
+        };
         match self.template.render() {
-            Ok(html) => page(self.status, POLICY, html),
+            Ok(html) => page(self.status, policy, html),
             Err(error) => Failure::from(Error::from(error)).into_response(),
         }
     }
@@ -200,14 +211,18 @@ impl Time {
 pub(super) async fn allow_account(State(console): State<Console>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let account = console.place.account_url();
-    if !account.is_empty() && response.headers().contains_key(header::CONTENT_SECURITY_POLICY) {
-        let policy =
-            POLICY.to_str().unwrap_or_default().replace("form-action 'self'", &format!("form-action 'self' {account}"));
-        if let Ok(policy) = HeaderValue::try_from(policy) {
-            response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
-        }
+    if let (false, Some(policy)) = (account.is_empty(), response.headers_mut().get_mut(header::CONTENT_SECURITY_POLICY))
+    {
+        *policy = widened(policy.clone(), "form-action", account);
     }
     response
+}
+
+/// A policy in which a directive allows another origin beside this site; unchanged if a header cannot have that.
+fn widened(policy: HeaderValue, directive: &str, origin: &str) -> HeaderValue {
+    let own = format!("{directive} 'self'");
+    let wider = policy.to_str().unwrap_or_default().replace(&own, &format!("{own} {origin}"));
+    HeaderValue::try_from(wider).unwrap_or(policy)
 }
 
 pub(super) fn assets() -> Router<Console> {
@@ -283,6 +298,17 @@ const fn script(path: &'static str, content: &'static str) -> Asset {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_policy_is_widened_by_one_origin_for_one_purpose() {
+        let policy =
+            widened(widened(POLICY, "img-src", "https://tile.example.com"), "form-action", "https://a.example");
+        let policy = policy.to_str().unwrap();
+        assert!(policy.contains("; img-src 'self' https://tile.example.com; script-src 'self'; "), "{policy}");
+        assert!(policy.contains("; form-action 'self' https://a.example; frame-ancestors 'none'"), "{policy}");
+        assert_eq!(policy.matches("https://").count(), 2, "{policy}");
+        assert_eq!(widened(POLICY, "img-src", "a\nb"), POLICY);
+    }
 
     #[test]
     fn what_nobody_sees_is_escaped_and_lines_and_indents_stay() {

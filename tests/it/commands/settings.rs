@@ -9,6 +9,26 @@ use crate::harness::{
     server_process::{ServerProcess, serve},
 };
 
+/// The address is in a header of pages: nothing may stand there that means something else.
+#[test]
+fn a_server_of_tiles_that_is_none_is_refused_at_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let attribution = "© OpenStreetMap contributors";
+    for (url, attribution, said) in [
+        ("ftp://tile.example.com/{z}/{x}/{y}.png", attribution, "must be a URL with http or https"),
+        ("https://*.example.com/{z}/{x}/{y}.png", attribution, "must have the name of one host"),
+        ("https://tile.example.com/{z}/{x}.png", attribution, "must have {z}, {x} and {y}"),
+        ("https://tile.example.com/{z}/{x}/{y}.png", " ", "must be one line"),
+        ("https://tile.example.com/{z}/{x}/{y}.png", "", "`console.map_tiles.attribution` is missing"),
+    ] {
+        let mut command = serve(dir.path());
+        command.env("AIRLOCK_CONSOLE__MAP_TILES__URL", url);
+        command.env("AIRLOCK_CONSOLE__MAP_TILES__ATTRIBUTION", attribution);
+        let error = complaint(&run(&mut command, ""));
+        assert!(error.contains("`console.map_tiles.") && error.contains(said), "{url}, {attribution}: {error}");
+    }
+}
+
 /// Commands have no option but the data directory: the settings file in the current directory says the rest.
 // Conformance: Commands follow the services of the same settings; an option wins
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,7 @@ mod charts;
 mod live;
 mod live_end;
 mod live_load;
+mod map_tiles;
 mod pages;
 
 use std::fs;

@@ -113,8 +113,10 @@ async fn page(
     let example = example::text(&version, &record);
     let why = why(&version, &record);
     let functions = version.functions.unwrap_or_default();
+    let map = metadata.as_ref().and_then(|metadata| Map::of(metadata, request.console.map_tiles.as_deref()));
+    let tiles = map.as_ref().and_then(|map| map.tiles.as_ref()).map(|tiles| tiles.origin.clone());
     let logs = record.logs.iter().map(|log| (log.function.clone(), shown_lines(&log.fields.join(" ")))).collect();
-    Ok(Page::new(Show {
+    let page = Page::new(Show {
         frame: request.frame.clone(),
         app_id: request.app_id().to_string(),
         tab: "messages",
@@ -126,7 +128,7 @@ async fn page(
         normalized: pretty(&record.normalized),
         logs,
         excerpt: excerpt(&functions, &record),
-        map: metadata.as_ref().and_then(Map::of),
+        map,
         metadata,
         extra: pretty(&record.extra),
         playground: playground::link(&functions, from_ref(&record)),
@@ -135,7 +137,8 @@ async fn page(
         deliveries,
         why,
         record: Record { warnings: record.warnings.iter().map(|warning| shown_lines(warning)).collect(), ..record },
-    }))
+    });
+    Ok(page.with_images_from(tiles))
 }
 
 /// The whole record, for programs and for reports of errors.

@@ -1,5 +1,6 @@
 //! One message in a real browser: the playground with its bytes, and the map of its gateways.
 
+use airlock::settings::Settings;
 use api::gateway::{LocationMetadata, RxMetadata};
 
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
     },
     harness::{Network, Owner},
     networks::network_brokers::{
-        linked,
+        linked_with,
         messages::{Kind, frame, uplink},
     },
 };
@@ -53,8 +54,8 @@ async fn times_are_local_and_exact_in_their_titles() {
 }
 
 /// An uplink that two gateways have received, and whose device is registered with a location.
-async fn located() -> (Network, Owner, String) {
-    let (network, alice, broker) = linked("alice").await;
+pub(super) async fn located(change: impl FnOnce(&mut Settings)) -> (Network, Owner, String) {
+    let (network, alice, broker) = linked_with("alice", change).await;
     let device = alice.handler.get_device(&alice.app_id, &"dev-1".parse().unwrap()).await.unwrap();
     let device = api::handler::Device { latitude: 52.4, longitude: 13.1, ..device };
     alice.handler.set_device(device).await.unwrap();
@@ -71,7 +72,7 @@ async fn located() -> (Network, Owner, String) {
 
 /// The map in a browser: its marks are in it, and as far apart as their positions are.
 async fn map(name: &'static str, look: Look) {
-    let (network, _alice, path) = located().await;
+    let (network, _alice, path) = located(|_| ()).await;
     let Some(browser) = logged_in(&network, name, look).await else { return };
     browser.open(&path).await;
     wait_for_text(&browser, "h2", "Map").await;
