@@ -35,6 +35,13 @@ function link(path, content) {
   return link;
 }
 
+function badge(className, text) {
+  const badge = document.createElement('span');
+  badge.className = className;
+  badge.append(text);
+  return badge;
+}
+
 /** A link to the same message in history: what was kept in the seconds around its time. */
 function when(message) {
   const time = document.createElement('time');
@@ -52,17 +59,13 @@ function show(message) {
   if (message.failed) row.className = 'failed';
   cell(row, when(message), 'when');
   cell(row, link(`${application}/devices/${encodeURIComponent(message.device)}`, message.device), 'id');
-  cell(row, message.kind);
+  const kind = cell(row, message.kind, 'kind');
+  if (message.simulated) kind.append(' ', badge('badge', 'simulated'));
   if (message.port === null) cell(row, '');
   else cell(row, message.port, 'number').dataset.label = 'Port';
   cell(row, message.payload, 'mono');
   const result = cell(row, '', 'mono wide');
-  if (message.failed) {
-    const badge = document.createElement('span');
-    badge.className = 'badge bad';
-    badge.append('failed');
-    result.append(badge, ' ');
-  }
+  if (message.failed) result.append(badge('badge bad', 'failed'), ' ');
   result.append(message.text);
 }
 

@@ -351,6 +351,7 @@ async fn messages_appear_in_the_live_view_and_wait_while_it_is_paused() {
     alice.simulate("dev-2", &[9], 1).await.unwrap();
     wait_for_text(&browser, "td", "<b>bold</b>").await;
     wait_for_text(&browser, "td", "expected 2").await;
+    wait_for_text(&browser, "td", "up simulated").await;
     browser.look("live").await;
     browser.click("#pause").await;
     alice.simulate("dev-1", &[7, 7], 1).await.unwrap();

@@ -3,7 +3,7 @@
 use client::data::{DeviceEventName, Message};
 use serde::Serialize;
 use server::audit::visible;
-use types::{DevId, HexBytes, Timestamp};
+use types::{DevId, HexBytes, Metadata, Timestamp, Uplink};
 
 /// Maximum number of characters shown of the fields. History has the rest.
 const TEXT_CHARS_MAX: usize = 1000;
@@ -23,6 +23,8 @@ pub(crate) struct Entry {
     /// The fields, or what went wrong.
     pub(super) text: String,
     pub(super) failed: bool,
+    /// True if no device has sent it, as far as the message tells.
+    simulated: bool,
 }
 
 impl Entry {
@@ -36,6 +38,7 @@ impl Entry {
                 port: Some(uplink.port.into()),
                 payload: hex(uplink.payload_raw.as_deref()),
                 text: uplink.payload_fields.as_ref().map(|fields| fields.get().to_owned()).unwrap_or_default(),
+                simulated: is_simulated(uplink),
                 ..entry
             },
             Message::Error(error) => entry.event(DeviceEventName::UpErrors, error.error.clone()),
@@ -86,6 +89,16 @@ fn time(message: &Message) -> Option<Timestamp> {
     }
 }
 
+/// Returns true for an uplink without a counter and without anything about its reception. Messages of The Things Network
+/// v2 have no mark of their own for what is simulated.
+fn is_simulated(uplink: &Uplink) -> bool {
+    let Metadata { latitude, longitude, altitude, functions_version, .. } = uplink.metadata;
+    let time = uplink.metadata.time.clone();
+    // The handler adds these to every uplink.
+    let added = Metadata { time, latitude, longitude, altitude, functions_version, ..Metadata::default() };
+    uplink.counter == 0 && uplink.metadata == added
+}
+
 fn hex(bytes: Option<&[u8]>) -> String {
     let bytes = bytes.unwrap_or_default();
     let shown = HexBytes(bytes.iter().copied().take(PAYLOAD_BYTES_MAX).collect()).to_string();
@@ -124,6 +137,22 @@ mod tests {
         ] {
             assert_eq!(entry(levels, &payload.replace("TIME", own)).time, expected, "{levels} {payload}");
         }
+    }
+
+    #[test]
+    fn what_no_device_has_sent_is_marked() {
+        let uplink = |counter: u32, metadata: &str| {
+            let ids = r#""app_id":"a1","dev_id":"d1","port":1,"payload_raw":"AQ==""#;
+            entry("up", &format!(r#"{{{ids},"counter":{counter},"metadata":{metadata}}}"#)).simulated
+        };
+        let time = r#""time":"2026-11-30T12:00:00Z""#;
+        assert!(uplink(0, &format!(r#"{{{time},"latitude":52.5,"longitude":13.4,"functions_version":2}}"#)));
+        assert!(!uplink(1, &format!("{{{time}}}")));
+        assert!(!uplink(0, &format!(r#"{{{time},"data_rate":"SF7BW125"}}"#)));
+        let gateways =
+            r#""gateways":[{"gtw_id":"roof","timestamp":1,"time":"","channel":0,"rssi":-60,"snr":9.5,"rf_chain":0}]"#;
+        assert!(!uplink(0, &format!("{{{time},{gateways}}}")));
+        assert!(!entry("events/activations", r#"{"app_eui":"","dev_eui":"","dev_addr":"","metadata":{}}"#).simulated);
     }
 
     #[test]
