@@ -4,6 +4,10 @@
 import { localize } from './times.js';
 
 const ROWS_MAX = 200;
+/** The first wait before another attempt to connect, and the longest. */
+const WAIT_MS = 1000;
+const WAIT_MAX_MS = 30_000;
+const ANSWER_MAX_MS = 10_000;
 
 const view = document.getElementById('live');
 const rows = view.querySelector('tbody');
@@ -19,6 +23,11 @@ let skipped = 0;
 /** True if history has messages that belong between the rows, or above them. */
 let hasGap = false;
 let isPaused = false;
+let events;
+/** True if the connection was lost since the page was opened. */
+let wasLost = false;
+/** Attempts to connect since the last one that succeeded. */
+let attempts = 0;
 
 function cell(row, text, className) {
   const cell = row.insertCell();
@@ -123,30 +132,70 @@ document.getElementById('clear').addEventListener('click', () => {
   continueInHistory();
 });
 
-const events = new EventSource(view.dataset.events);
-let wasOpen = false;
-events.addEventListener('open', () => {
-  state.textContent = wasOpen
+function opened() {
+  state.textContent = wasLost
     ? 'Reconnected. Messages that arrived meanwhile are under All messages.'
     : 'Messages appear here as they arrive.';
-  if (wasOpen) leaveGap();
-});
-events.addEventListener('message', (event) => {
+  if (wasLost) leaveGap();
+  attempts = 0;
+}
+
+function received(event) {
   const batch = JSON.parse(event.data);
+  if (batch.interrupted) {
+    wasLost = true;
+    opened();
+  }
   skip(batch.skipped);
   take(batch.messages);
-});
-events.addEventListener('end', () => {
-  events.close();
-  state.textContent = 'The connection has ended. Reload the page to continue.';
-});
-events.addEventListener('error', () => {
-  if (events.readyState === EventSource.CLOSED) {
-    state.textContent = 'The server refused the connection. Reload the page to see why.';
-  } else {
-    wasOpen = true;
-    state.textContent = 'Connection lost. Reconnecting…';
-  }
-});
+}
+
+/** Browsers open a stream again that was interrupted, but not one that was refused. */
+function failed() {
+  wasLost = true;
+  if (events.readyState === EventSource.CLOSED) askWhy();
+  else state.textContent = 'Connection lost. Reconnecting…';
+}
+
+/** A stream does not tell why it was refused, or has ended: the status of a request does. */
+async function askWhy() {
+  const request = { method: 'HEAD', cache: 'no-store', signal: AbortSignal.timeout(ANSWER_MAX_MS) };
+  const status = await fetch(view.dataset.events, request).then((answer) => answer.status, () => 0);
+  if (status === 401) end('Your login has ended.');
+  else if (status === 429) reconnect('Too many live views are open.');
+  else if (status >= 400 && status < 500) end('The server refuses these messages.');
+  else reconnect(status === 200 ? 'Connection lost.' : 'The server does not answer.');
+}
+
+/** Opens the stream again after a wait that doubles, a part of it by chance: not all pages should come at once. */
+function reconnect(why) {
+  wasLost = true;
+  const wait = (Math.min(WAIT_MAX_MS, WAIT_MS * 2 ** attempts) * (1 + Math.random())) / 2;
+  attempts += 1;
+  state.textContent = `${why} Reconnecting…`;
+  setTimeout(connect, wait);
+}
+
+function end(why) {
+  state.textContent = `${why} Reload the page to continue. Messages that arrive until then are under All messages.`;
+  leaveGap();
+}
+
+function connect() {
+  events = new EventSource(view.dataset.events);
+  events.addEventListener('open', opened);
+  events.addEventListener('message', received);
+  events.addEventListener('error', failed);
+  events.addEventListener('end', () => {
+    events.close();
+    askWhy();
+  });
+  events.addEventListener('stop', () => {
+    events.close();
+    reconnect('The server has stopped.');
+  });
+}
+
+connect();
 view.hidden = false;
 controls.hidden = false;

@@ -2,9 +2,15 @@
 
 mod entry;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use client::data::{DataClient, MessageStream, Topics};
+use client::data::{ConnectionEvent, DataClient, Listener, MessageStream, Topics};
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 use types::{Clock, DevId, Kind, Kinded};
@@ -38,6 +44,9 @@ pub(crate) struct Feed {
     stream: MessageStream,
     /// It keeps the connection.
     _client: DataClient,
+    /// True if the connection was lost and made again since the last batch.
+    reconnected: Arc<AtomicBool>,
+    _listener: Listener,
     filter: LiveFilter,
     clock: Arc<dyn Clock>,
 }
@@ -49,6 +58,8 @@ pub(crate) struct Batch {
     messages: Vec<Entry>,
     /// Number of messages that were left out because too many arrived.
     skipped: u64,
+    /// True if the connection to the broker was lost for a time. Nobody knows how many messages came meanwhile.
+    interrupted: bool,
 }
 
 impl LiveFilter {
@@ -81,13 +92,20 @@ impl Console {
     pub(crate) async fn feed(&self, access: &Access, filter: LiveFilter) -> Result<Feed> {
         let announcement = self.announcement(access).await?.ok_or(Error::NotServed)?;
         let client = DataClient::connect(&announcement.mqtt_address, &access.app_id, &access.credential).await?;
+        let reconnected = Arc::<AtomicBool>::default();
+        let told = reconnected.clone();
+        let listener = client.on_connection(move |event| {
+            if matches!(event, ConnectionEvent::Connect) {
+                told.store(true, Ordering::Relaxed);
+            }
+        });
         let stream = client.stream(filter.topics()?).await?;
-        Ok(Feed { stream, _client: client, filter, clock: self.clock.clone() })
+        Ok(Feed { stream, _client: client, reconnected, _listener: listener, filter, clock: self.clock.clone() })
     }
 }
 
 impl Feed {
-    /// The next batch; empty after a silence, none at the end.
+    /// The next batch; empty after a silence, none once the broker does not accept the login any more.
     pub(crate) async fn next(&mut self) -> Option<Batch> {
         let mut batch = Batch::default();
         let mut until = Instant::now() + SILENCE_MAX;
@@ -111,13 +129,14 @@ impl Feed {
                 until = Instant::now() + BATCH_WAIT;
             }
         }
+        batch.interrupted = self.reconnected.swap(false, Ordering::Relaxed);
         Some(batch)
     }
 }
 
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
-        self.messages.is_empty() && self.skipped == 0
+        self.messages.is_empty() && self.skipped == 0 && !self.interrupted
     }
 
     fn take(&mut self, entry: Entry) {

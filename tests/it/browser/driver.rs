@@ -55,6 +55,19 @@ pub(crate) struct Look {
     pub(crate) scripts: bool,
 }
 
+/// A network between the browser and the rest of the world.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    pub(crate) offline: bool,
+    pub(crate) latency_ms: u64,
+    pub(crate) bytes_per_second: u64,
+}
+
+impl Link {
+    pub(crate) const FAST: Self = Self { offline: false, latency_ms: 0, bytes_per_second: 100_000_000 };
+    pub(crate) const NONE: Self = Self { offline: true, ..Self::FAST };
+}
+
 impl Browser {
     /// `None` if Chromium is missing and not required.
     pub(crate) async fn start(base: &str, name: &'static str, look: Look) -> Option<Self> {
@@ -100,6 +113,18 @@ impl Browser {
         let response = reqwest::Client::new().post(url).json(&body).send().await.unwrap();
         assert!(response.status().is_success(), "{command}: {}", response.text().await.unwrap());
         response.json().await.unwrap()
+    }
+
+    /// Makes the network of the browser slow, or takes it away.
+    pub(crate) async fn limit_network(&self, link: Link) {
+        let url = format!("{}/session/{}/chromium/network_conditions", self.driver.url, self.session);
+        let Link { offline, latency_ms, bytes_per_second } = link;
+        let rates = json!({"download_throughput": bytes_per_second, "upload_throughput": bytes_per_second});
+        let Value::Object(mut conditions) = rates else { unreachable!("it is one") };
+        conditions.extend([("offline".to_owned(), json!(offline)), ("latency".to_owned(), json!(latency_ms))]);
+        let body = json!({"network_conditions": conditions});
+        let response = reqwest::Client::new().post(url).json(&body).send().await.unwrap();
+        assert!(response.status().is_success(), "{}", response.text().await.unwrap());
     }
 
     pub(crate) async fn open(&self, path: &str) {

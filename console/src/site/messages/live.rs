@@ -107,7 +107,8 @@ async fn newest(request: &InApplication, dev_id: &DevId) -> Result<RecordList> {
     request.handler().await?.list_records(query).await.map_err(Error::from)
 }
 
-/// Batches of messages as they arrive. Proxies must not gather them.
+/// Batches of messages as they arrive. The last event says whether the server stops, or the broker has refused the login.
+/// Proxies must not gather them.
 pub(in crate::site) async fn events(request: InApplication, Query(fields): Query<Fields>) -> Result<Response, Failure> {
     let console = &request.console;
     let place = console.live_views.charge(&request.owner(), 1)?;
@@ -122,11 +123,17 @@ fn batches(open: Open) -> impl Stream<Item = Result<Event, Infallible>> {
     let rest = stream::unfold(Some(open), |open| async move {
         let mut open = open?;
         let stop = open.stop.clone();
-        match stop.run_until_cancelled(open.feed.next()).await.flatten() {
-            Some(batch) if batch.is_empty() => Some((Ok(Event::default().comment("")), Some(open))),
-            Some(batch) => Some((Ok(Event::default().json_data(&batch).unwrap_or_default()), Some(open))),
-            None => Some((Ok(Event::default().event("end").data("")), None)),
+        match stop.run_until_cancelled(open.feed.next()).await {
+            Some(Some(batch)) if batch.is_empty() => Some((Ok(Event::default().comment("")), Some(open))),
+            Some(Some(batch)) => Some((Ok(Event::default().json_data(&batch).unwrap_or_default()), Some(open))),
+            Some(None) => Some((Ok(last("end")), None)),
+            None => Some((Ok(last("stop")), None)),
         }
     });
     futures::StreamExt::chain(stream::iter([Ok(first)]), rest)
+}
+
+/// An event that ends a stream. Browsers ignore events without data.
+fn last(name: &str) -> Event {
+    Event::default().event(name).data(name)
 }

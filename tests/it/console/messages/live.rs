@@ -124,6 +124,17 @@ async fn a_text_is_found_behind_what_fits_on_a_line() {
 
 // Conformance: console: live view
 #[tokio::test]
+async fn a_server_that_stops_says_so_and_does_not_say_that_a_login_has_ended() {
+    let network = Network::start().await;
+    let (_alice, visitor) = visitor(&network).await;
+    let mut events = visitor.open("/console/applications/alice-app/live/events").await;
+    read_until(&mut events, "event: open").await;
+    let (text, ()) = tokio::join!(read_until(&mut events, "event: stop\ndata: stop"), network.stack.stop());
+    assert!(!text.contains("event: end"), "{text}");
+}
+
+// Conformance: console: live view
+#[tokio::test]
 async fn nobody_opens_the_live_views_of_others() {
     let network = Network::with(|settings| settings.console.live_views_max = 8).await;
     let (_alice, visitor) = visitor(&network).await;
