@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
-use api::rest::handler::{ChangedField, NewFailure};
+use api::rest::handler::{ChangedField, DecodeReport, NewFailure};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -21,6 +21,9 @@ pub(super) struct ComparisonView {
     pub(super) counts: Vec<(u64, &'static str)>,
     pub(super) fields: Vec<FieldRow>,
     pub(super) failures: Vec<FailureRow>,
+    /// Says how many fields, and how many reasons, are shown, if that is not all of them.
+    pub(super) fields_shown: Option<String>,
+    pub(super) failures_shown: Option<String>,
     /// The reason why not all uplinks were compared; empty if they were.
     pub(super) cut_off: String,
     /// Files that the handler cannot read.
@@ -56,6 +59,8 @@ impl ComparisonView {
             (found.verdicts.equal, "equal"),
         ];
         let mean = |fuel: u64| fuel.checked_div(found.examined);
+        let fields_shown = shown_of(found.fields.len(), "changed fields");
+        let failures_shown = shown_of(found.failures.len(), "reasons");
         Self {
             examined: found.examined,
             per_device: PER_DEVICE,
@@ -65,6 +70,8 @@ impl ComparisonView {
             failures: most(found.failures, |failure| failure.count)
                 .map(|(reason, failure)| FailureRow { reason: short(&reason), failure })
                 .collect(),
+            fields_shown,
+            failures_shown,
             cut_off,
             unreadable: found.unreadable_files,
         }
@@ -86,6 +93,12 @@ impl FieldRow {
     }
 }
 
+/// Says how many of all are shown; none if all are. The handler does not count what a report has no room for.
+fn shown_of(all: usize, what: &str) -> Option<String> {
+    let or_more = if all < DecodeReport::NAMED_MAX { "" } else { " or more" };
+    (all > SHOWN_MAX).then(|| format!("{SHOWN_MAX} of {all}{or_more} {what} are shown, those of the most uplinks."))
+}
+
 fn most<T>(
     entries: impl IntoIterator<Item = (String, T)>,
     count: impl Fn(&T) -> u64,
@@ -93,4 +106,16 @@ fn most<T>(
     let mut entries: Vec<_> = entries.into_iter().collect();
     entries.sort_by_key(|(_, entry)| Reverse(count(entry)));
     entries.into_iter().take(SHOWN_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_shown_is_counted_as_far_as_the_handler_counts() {
+        assert_eq!(shown_of(50, "reasons"), None);
+        assert_eq!(shown_of(51, "reasons").unwrap(), "50 of 51 reasons are shown, those of the most uplinks.");
+        assert!(shown_of(DecodeReport::NAMED_MAX, "reasons").unwrap().starts_with("50 of 200 or more reasons"));
+    }
 }

@@ -154,6 +154,9 @@ pub struct DecodeReport {
 }
 
 impl DecodeReport {
+    /// Maximum number of places, and of reasons, that one report names. A report with that many may leave out others.
+    pub const NAMED_MAX: usize = 200;
+
     /// Adds what was found later.
     pub fn add(&mut self, later: Self) {
         for (total, more) in [

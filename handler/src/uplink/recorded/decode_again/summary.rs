@@ -14,8 +14,6 @@ use super::{
 use crate::{output::Receipt, payload::LowerLimit};
 
 const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
-/// Maximum number of places, and of failures, that a report tells apart.
-const PLACES_MAX: usize = 200;
 /// Maximum size of a value in an example, as JSON, and of a failure, in bytes.
 const EXAMPLE_BYTES_MAX: usize = 500;
 
@@ -87,7 +85,7 @@ pub(super) fn add_receipt(report: &mut DecodeReport, id: &RecordId, receipt: Rec
 fn add_differences(report: &mut DecodeReport, decoding: &Decoding, differences: &[Difference]) {
     for (index, difference) in differences.iter().enumerate() {
         let is_counted = differences.iter().take(index).any(|other| other.path == difference.path);
-        let has_room = report.fields.len() < PLACES_MAX || report.fields.contains_key(&difference.path);
+        let has_room = report.fields.len() < DecodeReport::NAMED_MAX || report.fields.contains_key(&difference.path);
         if is_counted || !has_room {
             continue;
         }
@@ -106,7 +104,7 @@ fn add_differences(report: &mut DecodeReport, decoding: &Decoding, differences: 
 
 fn add_failure(report: &mut DecodeReport, decoding: &Decoding, reason: &str) {
     let reason = &reason[..reason.floor_char_boundary(EXAMPLE_BYTES_MAX)];
-    if report.failures.len() < PLACES_MAX || report.failures.contains_key(reason) {
+    if report.failures.len() < DecodeReport::NAMED_MAX || report.failures.contains_key(reason) {
         let failure = report.failures.entry(reason.to_owned()).or_insert_with(|| NewFailure {
             count: 0,
             id: decoding.original.id.to_string(),
