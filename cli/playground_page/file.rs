@@ -8,6 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderName, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use server::site::{DEFLATE, takes_deflate};
 use sha2::{Digest, Sha256};
 
 /// The sources that the page may load: its own files, and nothing inline. The worker's script has the same policy.
@@ -24,8 +25,6 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (header::VARY, "accept-encoding"),
 ];
 
-/// The coding of HTTP that is called so: DEFLATE in the format of zlib.
-const CODING: &str = "deflate";
 /// More effort saves less than a hundredth.
 const LEVEL: u8 = 6;
 
@@ -45,8 +44,8 @@ impl File {
     }
 
     pub(super) fn answer(&self, asked: &HeaderMap) -> Response {
-        let is_packed = takes_packed(asked);
-        let tag = if is_packed { format!("\"{}-{CODING}\"", self.hash) } else { format!("\"{}\"", self.hash) };
+        let is_packed = takes_deflate(asked);
+        let tag = if is_packed { format!("\"{}-{DEFLATE}\"", self.hash) } else { format!("\"{}\"", self.hash) };
         let is_known = asked.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
         let headers = (HEADERS, [(header::ETAG, tag)]);
         if is_known {
@@ -54,7 +53,7 @@ impl File {
         }
         let kind = [(header::CONTENT_TYPE, self.kind)];
         match is_packed {
-            true => (headers, kind, [(header::CONTENT_ENCODING, CODING)], self.packed()).into_response(),
+            true => (headers, kind, [(header::CONTENT_ENCODING, DEFLATE)], self.packed()).into_response(),
             false => (headers, kind, self.content.clone()).into_response(),
         }
     }
@@ -63,12 +62,6 @@ impl File {
         let pack = || Bytes::from(miniz_oxide::deflate::compress_to_vec_zlib(&self.content, LEVEL));
         self.packed.get_or_init(pack).clone()
     }
-}
-
-/// Returns true if a client takes the coding, as all browsers do. Whoever takes it with less than full weight gets none.
-fn takes_packed(asked: &HeaderMap) -> bool {
-    let codings = asked.get_all(header::ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
-    codings.flat_map(|list| list.split(',')).any(|coding| coding.trim().eq_ignore_ascii_case(CODING))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ mod webhooks;
 
 use axum::{
     Router,
-    middleware::from_fn_with_state,
+    middleware::{from_fn, from_fn_with_state},
     response::Redirect,
     routing::{any, get, post},
 };
@@ -30,7 +30,7 @@ use self::{
     failure::Failure,
     functions::{candidate, versions},
     messages::{again, live, message},
-    page::assets,
+    page::{assets, compression::compress},
     viewer::{draft, login},
     webhooks::webhook,
 };
@@ -57,7 +57,7 @@ impl Console {
         let router = run_to_end(self.in_layers(pages), FORM_BYTES_MAX)
             // It changes nothing, so it ends when its browser hangs up.
             .merge(self.in_layers(trial))
-            .merge(assets().with_state(self.clone()));
+            .merge(assets().layer(from_fn(compress)).with_state(self.clone()));
         match *self.place {
             Place::WithAccount { .. } => router,
             Place::Alone { .. } => router.route("/", get(async || Redirect::to("/console"))),
@@ -70,6 +70,7 @@ impl Console {
             .layer(from_fn_with_state(self.clone(), same_site::check))
             .layer(from_fn_with_state(self.clone(), page::error::show_failures))
             .layer(from_fn_with_state(self.clone(), page::allow_account))
+            .layer(from_fn(compress))
             .with_state(self.clone())
     }
 }

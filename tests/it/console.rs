@@ -4,6 +4,7 @@ mod alone;
 mod audit;
 pub(crate) mod bridges;
 mod browsing;
+mod compression;
 mod device_code;
 mod devices;
 mod drafts;

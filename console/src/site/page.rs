@@ -1,5 +1,6 @@
 //! Shared parts of all pages: their frame, headers and files.
 
+pub(super) mod compression;
 pub(super) mod error;
 
 use askama::Template;

@@ -72,6 +72,12 @@ impl Visitor {
         self.send(self.http.get(self.url(path)).header("accept", "text/html")).await
     }
 
+    /// The same to a request with these headers.
+    pub(crate) async fn open_with(&self, path: &str, headers: &[(&str, &str)]) -> Response {
+        let request = self.http.get(self.url(path)).header("accept", "text/html");
+        self.send(headers.iter().fold(request, |request, (name, value)| request.header(*name, *value))).await
+    }
+
     pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Page {
         self.post_from(Some(&self.base), path, fields).await
     }
