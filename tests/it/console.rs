@@ -2,6 +2,7 @@
 
 mod alone;
 mod audit;
+mod away;
 pub(crate) mod bridges;
 mod browsing;
 mod compression;

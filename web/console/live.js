@@ -157,14 +157,26 @@ function failed() {
   else state.textContent = 'Connection lost. Reconnecting…';
 }
 
-/** A stream does not tell why it was refused, or has ended: the status of a request does. */
+/** A stream does not tell why it was refused, or has ended: the answer to a request does. */
 async function askWhy() {
-  const request = { method: 'HEAD', cache: 'no-store', signal: AbortSignal.timeout(ANSWER_MAX_MS) };
-  const status = await fetch(view.dataset.events, request).then((answer) => answer.status, () => 0);
+  const asking = new AbortController();
+  const late = setTimeout(() => asking.abort(), ANSWER_MAX_MS);
+  let status = 0;
+  let why = 'The server does not answer.';
+  try {
+    const answer = await fetch(view.dataset.events, { cache: 'no-store', signal: asking.signal });
+    status = answer.status;
+    if (answer.ok) why = 'Connection lost.';
+    else if (answer.headers.get('content-type')?.startsWith('text/plain')) why = await answer.text();
+  } catch {
+    // Nobody answers.
+  }
+  clearTimeout(late);
+  // A stream that would be granted now is not read.
+  asking.abort();
   if (status === 401) end('Your login has ended.');
-  else if (status === 429) reconnect('Too many live views are open.');
-  else if (status >= 400 && status < 500) end('The server refuses these messages.');
-  else reconnect(status === 200 ? 'Connection lost.' : 'The server does not answer.');
+  else if (status >= 400 && status < 500 && status !== 429) end(why);
+  else reconnect(why);
 }
 
 /** Opens the stream again after a wait that doubles, a part of it by chance: not all pages should come at once. */

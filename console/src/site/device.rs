@@ -9,7 +9,11 @@ pub(super) mod made_up;
 mod sent;
 pub(super) mod uplinks;
 
-use api::{downlink::Downlink, handler::device::Device as Network, history::Query};
+use api::{
+    downlink::Downlink,
+    handler::device::Device as Network,
+    history::{Query, RecordList},
+};
 use askama::Template;
 use axum::{
     http::StatusCode,
@@ -38,6 +42,8 @@ pub(super) struct Show {
     tab: &'static str,
     facts: Facts,
     rows: Vec<Row>,
+    /// Files of history that the handler cannot read.
+    unreadable: Vec<String>,
     messages_problem: Option<Problem>,
     queue: Vec<Queued>,
     queue_problem: Option<Problem>,
@@ -73,16 +79,18 @@ async fn page(request: &InApplication, forms: Forms) -> Result<Page<Show>, Failu
     let dev_id = dev_id(request)?;
     let handler = request.handler().await?;
     let device = facts(request, &handler, &dev_id).await?;
-    let (rows, queue, mut sent) = tokio::join!(
-        rows(request, &handler, &dev_id),
+    let (messages, queue, mut sent) = tokio::join!(
+        messages(request, &handler, &dev_id),
         queue(request, &handler, &dev_id),
         sent::rows(request, &handler, &dev_id)
     );
-    let ((rows, messages_problem), (queue, queue_problem)) = (partly(rows)?, partly(queue)?);
+    let ((messages, messages_problem), (queue, queue_problem)) = (partly(messages)?, partly(queue)?);
     if let (Some(sent), Some(queue)) = (&mut sent, &queue) {
         sent::compare(sent, queue);
     }
-    let newest = rows.iter().flatten().find(|row| row.kind == "up").map(|row| row.time);
+    let RecordList { records, unreadable, .. } = messages.unwrap_or_default();
+    let rows: Vec<_> = records.into_iter().map(Row::new).collect();
+    let newest = rows.iter().find(|row| row.kind == "up").map(|row| row.time);
     // Simulated uplinks and those of bridges are seen in history only.
     let last_seen = device.last_seen.into_iter().chain(newest).max_by_key(|time| time.0);
     let device = Facts { last_seen, ..device };
@@ -92,7 +100,8 @@ async fn page(request: &InApplication, forms: Forms) -> Result<Page<Show>, Failu
         app_id: request.app_id().to_string(),
         tab: "devices",
         facts: device,
-        rows: rows.unwrap_or_default(),
+        rows,
+        unreadable,
         messages_problem,
         queue: queue.unwrap_or_default(),
         queue_problem,
@@ -138,11 +147,10 @@ async fn facts(request: &InApplication, handler: &HandlerClient, dev_id: &DevId)
     })
 }
 
-async fn rows(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<Vec<Row>> {
+async fn messages(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<RecordList> {
     let query =
         Query { app_id: request.app_id().to_string(), dev_id: dev_id.to_string(), limit: MESSAGES, ..Query::default() };
-    let list = handler.list_records(query).await?;
-    Ok(list.records.into_iter().map(Row::new).collect())
+    Ok(handler.list_records(query).await?)
 }
 
 async fn queue(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<Vec<Queued>> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::{
     extract::{FromRequestParts, Request, State},
-    http::{Method, StatusCode, Uri},
+    http::{Method, StatusCode, Uri, header},
     middleware::Next,
     response::{IntoResponse, Redirect, Response},
 };
@@ -43,6 +43,10 @@ pub(in crate::site) async fn show_failures(State(console): State<Console>, reque
         return log_in_first(&asked.method, &asked.uri);
     }
     log(&error);
+    if is_stream(&asked.uri) {
+        let headers = [(header::CACHE_CONTROL, "no-store"), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
+        return (status::http(error.kind()), headers, problem(&error).whole()).into_response();
+    }
     let draft = response.extensions_mut().remove::<draft::DraftId>().map(|draft::DraftId(id)| draft::path(&id));
     let viewer = MaybeViewer::from_request_parts(&mut asked, &console).await;
     let frame = viewer.map(|viewer| viewer.frame(&console)).unwrap_or_default();
@@ -51,16 +55,25 @@ pub(in crate::site) async fn show_failures(State(console): State<Console>, reque
 
 fn page(frame: Frame, error: &Error, draft: Option<String>) -> Response {
     let code = status::http(error.kind());
-    let Problem { title, text, detail } = match error.kind() {
+    let Problem { title, text, detail } = problem(error);
+    Page::new(ErrorPage { frame, title, text, detail, code: code.as_u16(), draft }).with_status(code).into_response()
+}
+
+fn problem(error: &Error) -> Problem {
+    match error.kind() {
         Kind::Internal => Problem::new(title(error.kind()), "See the server log for details.".to_owned()),
         _ => Problem::of(error),
-    };
-    Page::new(ErrorPage { frame, title, text, detail, code: code.as_u16(), draft }).with_status(code).into_response()
+    }
+}
+
+/// Returns true for a stream of events. A script reads why there is none, and shows it in a page.
+fn is_stream(uri: &Uri) -> bool {
+    uri.path().ends_with("/live/events")
 }
 
 /// Streams of events are not redirected: browsers would follow to a page.
 fn log_in_first(method: &Method, uri: &Uri) -> Response {
-    if uri.path().ends_with("/live/events") {
+    if is_stream(uri) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
     let here = uri.path_and_query().map(ToString::to_string).filter(|_| *method == Method::GET);
