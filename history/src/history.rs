@@ -20,8 +20,8 @@ pub use self::{
     stored::StoredHistory,
 };
 use crate::{
-    Chart, ChartQuery, Error, ExportPart, Format, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings,
-    Skipped,
+    Chart, ChartQuery, Error, ExportPart, Format, LastHeard, Loss, Losses, NewRecord, Page, Query, Record, RecordId,
+    Settings, Skipped,
     bucket::Bucket,
     directory::{self, removed::Removal},
     keeper::Keeper,
@@ -145,6 +145,11 @@ impl History {
     /// Numeric fields of a device over time, as so many points.
     pub async fn chart(&self, query: ChartQuery) -> Result<Chart, Error> {
         self.reader.chart(query).await
+    }
+
+    /// When the devices of an application were last heard: since a time, or ever.
+    pub async fn last_heard(&self, app_id: &AppId, since: Option<Timestamp>) -> Result<LastHeard, Error> {
+        self.reader.last_heard(app_id, since).await
     }
 
     /// All records that are wanted, in large pages, whatever the limit of the query.

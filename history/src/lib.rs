@@ -19,7 +19,7 @@ pub use self::{
     chart::{CHART_POINTS_MAX, Chart, ChartField, ChartPoint, ChartQuery},
     error::Error,
     history::{Environment, History, NewDirectory, OwnerOf, StoredHistory, read_files},
-    query::{FieldFilter, FieldFilterError, LIMIT_MAX, Page, Query, Revisions, Skipped, Unchecked},
+    query::{FieldFilter, FieldFilterError, LIMIT_MAX, LastHeard, Page, Query, Revisions, Skipped, Unchecked},
     reader::export::{ExportPart, Format, FormatError},
     record::loss::{Loss, Losses},
     record::{

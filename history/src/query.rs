@@ -4,6 +4,7 @@ mod best;
 mod field_filter;
 mod field_scan;
 mod filter;
+mod heard;
 mod json_path;
 mod shared;
 
@@ -11,11 +12,15 @@ use std::{io, ops::RangeInclusive, path::PathBuf};
 
 use types::{AppId, DevId, Timestamp};
 
-pub use self::field_filter::{FieldFilter, FieldFilterError};
 pub(crate) use self::{
     best::{Best, BestRecords},
     filter::Filter,
+    heard::Heard,
     shared::Shared,
+};
+pub use self::{
+    field_filter::{FieldFilter, FieldFilterError},
+    heard::LastHeard,
 };
 use crate::{Error, Kind, Record, RecordId};
 
@@ -132,6 +137,11 @@ impl Query {
     pub fn only(app_id: AppId, id: RecordId) -> Self {
         let after = Some(id.previous()).filter(|_| id > RecordId::first(0));
         Self { after, before: Some(id.next()), limit: 1, ..Self::of(app_id) }
+    }
+
+    /// All uplinks of an application, without corrections, which are recorded later.
+    pub(crate) fn uplinks_of(app_id: AppId) -> Self {
+        Self { kind: Some(Kind::Uplink), revisions: Revisions::Originals, ..Self::of(app_id) }
     }
 
     /// All records of an application, newest first.

@@ -2,6 +2,7 @@
 
 mod chart;
 pub(crate) mod export;
+mod heard;
 mod objects;
 mod scan_permits;
 mod sources;

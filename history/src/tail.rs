@@ -6,6 +6,7 @@ pub(crate) mod chart;
 pub(crate) mod codec;
 pub(crate) mod disk;
 pub(crate) mod group;
+pub(crate) mod heard;
 pub(crate) mod index;
 mod numbers;
 pub(crate) mod owner;

@@ -2,6 +2,7 @@
 //! each only for the rows that are left.
 
 pub(crate) mod chart;
+pub(crate) mod heard;
 
 use parquet::{
     data_type::{ByteArrayType, Int32Type, Int64Type},

@@ -1,7 +1,9 @@
 //! Queries find the wanted records, in order and in pages.
 
-use history::{Kind, NewRecord, Outcome, Query, Record, RecordId};
-use types::{Clock, Timestamp};
+use std::time::Duration;
+
+use history::{Kind, LastHeard, NewRecord, Outcome, Query, Record, RecordId};
+use types::{Clock, DevId, Timestamp};
 
 use crate::harness::{Harness, all, app, counters, dev, everything, kept};
 
@@ -142,4 +144,46 @@ async fn only_failures_and_one_version_are_shown_where_asked_for() {
     history.seal().await.unwrap();
     assert_eq!(counters(&history, Query { failed_only: true, ..everything() }).await, [2, 1]);
     assert_eq!(counters(&history, Query { version: Some(3), ..everything() }).await, [3]);
+}
+
+#[tokio::test]
+async fn the_last_uplink_of_each_device_says_when_it_was_heard() {
+    let harness = Harness::new();
+    let history = harness.open();
+    for counter in 0..3 {
+        for device in ["a1", "b1", "c1"] {
+            harness.uplink(&history, device, counter).await;
+        }
+    }
+    history.seal().await.unwrap();
+    harness.uplink(&history, "b1", 3).await;
+    let seen = harness.clock.now();
+    // Neither an event nor a correction is heard.
+    let (app_id, dev_id, event) = (app(), dev("a1"), Kind::Event("down/sent".to_owned()));
+    harness.clock.advance(Duration::from_secs(1));
+    let plain = |kind| NewRecord::new(&app_id, &dev_id, kind, harness.clock.now());
+    kept(history.append(&plain(&event)).await);
+    let corrects = Some(RecordId::new(1, 0, 0));
+    kept(history.append(&NewRecord { revision: 1, corrects, ..plain(&Kind::Uplink) }).await);
+    harness.uplink_of(&history, &"other".parse().unwrap(), "a1", 0).await;
+
+    let secs = Duration::from_secs;
+    let [a1, b1, c1] = [("a1", 3), ("b1", 0), ("c1", 1)].map(|(id, ago)| (dev(id), seen.minus(secs(ago))));
+    for _ in ["beside the tail", "in files"] {
+        assert_eq!(heard(&history, None).await, [a1.clone(), b1.clone(), c1.clone()]);
+        assert_eq!(heard(&history, Some(seen.minus(secs(1)))).await, [b1.clone(), c1.clone()]);
+        history.seal().await.unwrap();
+    }
+    history.remove_device_until(&app_id, &c1.0, seen).await.unwrap();
+    assert_eq!(heard(&history, None).await, [a1, b1]);
+    history.close().await.unwrap();
+}
+
+/// When each device was last heard, in the order of their ids.
+async fn heard(history: &history::History, since: Option<Timestamp>) -> Vec<(DevId, Timestamp)> {
+    let LastHeard { times, is_partial } = history.last_heard(&app(), since).await.unwrap();
+    assert!(!is_partial);
+    let mut times: Vec<_> = times.into_iter().collect();
+    times.sort_unstable();
+    times
 }
