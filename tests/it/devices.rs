@@ -1,5 +1,6 @@
 //! Devices over the API: which fields a change keeps, what is unique, and pagination, on every store.
 
+mod find;
 pub(crate) mod joins;
 pub(crate) mod moves;
 

@@ -3,6 +3,7 @@
 mod addresses;
 mod candidates;
 mod downlinks;
+mod find;
 mod history;
 mod moves;
 mod uplinks;

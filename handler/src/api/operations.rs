@@ -5,6 +5,7 @@
 pub(crate) mod batch;
 mod candidates;
 mod deletions;
+pub(crate) mod find;
 mod history;
 mod moves;
 mod network_devices;

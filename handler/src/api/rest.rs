@@ -4,6 +4,7 @@ mod candidates;
 mod downlinks;
 mod dry_run;
 mod error;
+mod find;
 mod history;
 mod moves;
 mod silence;
@@ -107,8 +108,8 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
     let about = About {
         title: "Airlock handler",
         description: "Applications, their payload functions and devices. Responses omit members with default \
-                      values. Except for candidates, downlinks, dry runs, history, moves, silence, simulated uplinks, \
-                      versions and webhooks, the paths are those of The Things Network v2.",
+                      values. Except for candidates, downlinks, dry runs, searches, history, moves, silence, \
+                      simulated uplinks, versions and webhooks, the paths are those of The Things Network v2.",
         tags: &[],
         credentials: vec![
             ("token", openapi::bearer("An access token of the account service.")),
@@ -124,6 +125,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
             .merge(devices())
             .merge(downlinks::routes())
             .merge(dry_runs())
+            .merge(find::routes())
             .merge(history::routes())
             .merge(moves::routes())
             .merge(silence::routes())

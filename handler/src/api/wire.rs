@@ -10,6 +10,7 @@ pub(crate) mod device_move;
 pub(crate) mod downlink;
 mod dry_run;
 pub(crate) mod export;
+pub(crate) mod find;
 pub(crate) mod history;
 mod join;
 pub(crate) mod send_again;

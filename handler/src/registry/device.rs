@@ -21,7 +21,10 @@ pub use self::{
     released::Released,
 };
 pub(crate) use self::{
-    devices::DEVICE_PAGE_MAX,
+    devices::{
+        DEVICE_PAGE_MAX,
+        search::{DeviceOrder, DevicePlace, DeviceSearch, FOUND_MAX, FoundDevices},
+    },
     listened::ListenedDevice,
     model::{attributes_of, euis},
     sender::Sender,

@@ -146,6 +146,7 @@ async fn only_failures_and_one_version_are_shown_where_asked_for() {
     assert_eq!(counters(&history, Query { version: Some(3), ..everything() }).await, [3]);
 }
 
+// Conformance: Devices are found by text and by when they were last seen; their newest uplinks
 #[tokio::test]
 async fn the_last_uplink_of_each_device_says_when_it_was_heard() {
     let harness = Harness::new();

@@ -33,6 +33,8 @@ const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("DELETE", "/devices/dev-1/downlinks", &[MessagesDownWrite], 200),
     // It takes the right to the other application, too, which none of the keys has.
     ("POST", "/devices/dev-1/move", &[], 200),
+    ("GET", "/find-devices?search=dev", &[Devices], 200),
+    ("GET", "/newest-uplinks?dev_ids=dev-1", &[MessagesUpRead], 200),
     ("GET", "/history", &[MessagesUpRead], 200),
     ("GET", "/history/chart?dev_id=dev-1", &[MessagesUpRead], 200),
     ("GET", "/history/0000000000000000000000000001", &[MessagesUpRead], 404),

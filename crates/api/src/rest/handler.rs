@@ -10,6 +10,7 @@ mod delivery;
 mod device_move;
 mod downlink;
 mod dry_run;
+mod found_devices;
 mod history;
 mod send_again;
 mod silence;
@@ -38,6 +39,7 @@ pub use self::{
         Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry,
         SimulatedUplinkResult, UplinkAnswer, UplinkError, UplinkOutcome,
     },
+    found_devices::{FoundDevices, NewestUplinks},
     history::{Record, RecordList, UNREADABLE_TRAILER},
     send_again::{RefusedMessages, SendAgain, SendReport, SendTo},
     silence::Silence,

@@ -1,14 +1,41 @@
-//! Moves of devices over gRPC.
+//! Finding and moving devices over gRPC.
 
-use api::device::{MoveDeviceRequest, MovedDevice, device_manager_server::DeviceManager};
+use std::mem;
+
+use api::device::{
+    FindDevicesRequest, FoundDevices, MoveDeviceRequest, MovedDevice, NewestUplinks, NewestUplinksRequest,
+    device_manager_server::DeviceManager,
+};
 use server::grpc::split;
 use tonic::{Request, Response, Status};
 
 use super::Service;
-use crate::api::wire::device_move;
+use crate::api::wire::{
+    app_id, device_move,
+    find::{SentSearch, device_body, found_message, newest_message, newest_of},
+};
 
 #[tonic::async_trait]
 impl DeviceManager for Service {
+    async fn find_devices(&self, request: Request<FindDevicesRequest>) -> Result<Response<FoundDevices>, Status> {
+        let (caller, message) = split(request)?;
+        let (app_id, usage) = (app_id(&message.app_id)?, caller.usage.clone());
+        let search = SentSearch::from(message).into_search()?;
+        let (mut found, _turn) = self.operations.find_devices(caller, &app_id, &search).await?;
+        let devices = usage.map_in_pieces(mem::take(&mut found.devices), device_body).await;
+        Ok(Response::new(found_message(devices, &found)))
+    }
+
+    async fn list_newest_uplinks(
+        &self,
+        request: Request<NewestUplinksRequest>,
+    ) -> Result<Response<NewestUplinks>, Status> {
+        let (caller, NewestUplinksRequest { app_id: application, dev_ids, limit }) = split(request)?;
+        let wanted = newest_of(dev_ids.iter().map(String::as_str), limit as usize)?;
+        let newest = self.operations.newest_uplinks(caller, &app_id(&application)?, wanted).await?;
+        Ok(Response::new(newest_message(newest)))
+    }
+
     async fn move_device(&self, request: Request<MoveDeviceRequest>) -> Result<Response<MovedDevice>, Status> {
         let (caller, message) = split(request)?;
         let moving = device_move::device_move(&message)?;

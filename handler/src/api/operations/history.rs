@@ -226,7 +226,7 @@ impl Operations {
         Ok(claims)
     }
 
-    async fn allow_history(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
+    pub(super) async fn allow_history(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::MessagesUpRead], Purpose::Read).await?;
         self.applications.check_registered(app_id).await
     }

@@ -113,6 +113,16 @@ pub(crate) fn frame_counters(app_id: &AppId, dev_id: &DevId) -> Result<Key, Erro
     key(app_id, &format!("frame-counters/{dev_id}"))
 }
 
+/// The prefix of the counters of an application's devices.
+pub(crate) fn all_frame_counters(app_id: &AppId) -> Result<Key, Error> {
+    key(app_id, "frame-counters/")
+}
+
+/// The id of the device in the key of its counters.
+pub(crate) fn counted_dev_id_of(counters: &Key) -> Result<DevId, Error> {
+    Ok(counters.path().strip_prefix("handler/frame-counters/").unwrap_or_default().parse()?)
+}
+
 /// The alarm of a device.
 pub(crate) fn alarm(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
     key(app_id, &format!("alarm/{dev_id}"))

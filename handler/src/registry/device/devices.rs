@@ -1,5 +1,7 @@
 //! The devices in the store.
 
+pub(super) mod search;
+
 use std::sync::Arc;
 
 use bytes::Bytes;

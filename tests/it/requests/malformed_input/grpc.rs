@@ -13,6 +13,8 @@ use tonic::{
 use super::{Services, generators, try_many};
 
 const HANDLER: &[&str] = &[
+    "/device.DeviceManager/FindDevices",
+    "/device.DeviceManager/ListNewestUplinks",
     "/device.DeviceManager/MoveDevice",
     "/handler.ApplicationManager/RegisterApplication",
     "/handler.ApplicationManager/GetApplication",

@@ -1,0 +1,36 @@
+//! Finding devices, and what they sent last.
+
+use api::device::{
+    FindDevicesRequest, FoundDevices, NewestUplinks, NewestUplinksRequest,
+    device_manager_client::DeviceManagerClient as Stub,
+};
+use tonic::transport::Channel;
+
+use super::HandlerClient;
+use crate::{
+    Result,
+    transport::{
+        grpc::{RESPONSE_BYTES_MAX, authorized},
+        retry::Call,
+    },
+};
+
+impl HandlerClient {
+    /// Finds devices of an application by text and by when they were last seen. They come without keys.
+    pub async fn find_devices(&self, search: FindDevicesRequest) -> Result<FoundDevices> {
+        let request = || authorized(search.clone(), &self.credential);
+        let send = |channel, request| async move { stub(channel).find_devices(request).await };
+        self.peer.call(Call::Repeatable, request, send).await
+    }
+
+    /// Lists the newest uplinks of some devices, one device after the other.
+    pub async fn list_newest_uplinks(&self, devices: NewestUplinksRequest) -> Result<NewestUplinks> {
+        let request = || authorized(devices.clone(), &self.credential);
+        let send = |channel, request| async move { stub(channel).list_newest_uplinks(request).await };
+        self.peer.call(Call::Repeatable, request, send).await
+    }
+}
+
+fn stub(channel: Channel) -> Stub<Channel> {
+    Stub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX)
+}
