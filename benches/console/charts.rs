@@ -38,7 +38,7 @@ const DECODER: &str = "function Decoder(bytes) {
 const LINES: &str = "return document.querySelectorAll('figure.chart svg[role=img] path.line').length;";
 
 /// A part of the time, as it is asked for.
-struct Span {
+pub(crate) struct Span {
     since: String,
     until: String,
 }
@@ -128,7 +128,12 @@ async fn read(server: &ServerProcess, application: &Application, field: &str, sp
 
 /// Sends so many uplinks of these devices in turn, and waits until the server is quiet. Returns the time in which they
 /// were sent, and the second half of it.
-async fn fill(server: &ServerProcess, application: &Application, devices: &[String], count: usize) -> (Span, Span) {
+pub(crate) async fn fill(
+    server: &ServerProcess,
+    application: &Application,
+    devices: &[String],
+    count: usize,
+) -> (Span, Span) {
     let first = now_ms() as i64;
     let mut running = JoinSet::new();
     for request in 0..count.div_ceil(UPLINKS) {
@@ -136,7 +141,7 @@ async fn fill(server: &ServerProcess, application: &Application, devices: &[Stri
             running.join_next().await.unwrap().unwrap();
         }
         let numbers = request * UPLINKS..count.min((request + 1) * UPLINKS);
-        let url = format!("http://{}/applications/{APPLICATION}/uplinks", server.handler);
+        let url = format!("http://{}/applications/{}/uplinks", server.handler, application.id);
         let request = reqwest::Client::new().post(url).bearer_auth(application.token.expose());
         running.spawn(send(request, lines(devices, numbers)));
     }

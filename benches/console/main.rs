@@ -4,12 +4,13 @@
 //! Starts `airlock serve` as a process of its own for each figure; `AIRLOCK_BINARY` names another binary than the one
 //! built with this bench. Times are those of the page (`performance.now`, observers) and, where something begins
 //! outside of it, of the same machine's clock. `CONSOLE_FIGURES` selects figures, all by default: `start`,
-//! `first_uplink`, `latency`, `minute`, `editor`, `charts`.
+//! `first_uplink`, `latency`, `minute`, `editor`, `charts`, `fleet`.
 //!
 //! | variable | meaning | default |
 //! |---|---|--:|
 //! | `CONSOLE_SECONDS` | time of the live views, each | 60 |
 //! | `CONSOLE_UPLINKS` | uplinks of a chart, in millions | 1 |
+//! | `CONSOLE_DEVICES` | devices of the fleet | 10,000 |
 //! | `CONSOLE_CODECS` | number of codecs that are typed into | 60 |
 //! | `AIRLOCK_CORPUS` | a directory of records of codecs | our own |
 
@@ -21,6 +22,7 @@ mod charts;
 mod driver;
 mod editor;
 mod first_uplink;
+mod fleet;
 mod harness;
 mod live;
 mod page;
@@ -39,7 +41,7 @@ async fn main() {
     ::server::system::install_crypto();
     let selected = text("CONSOLE_FIGURES").unwrap_or_default();
     let names: Vec<&str> = selected.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    let known = ["start", "first_uplink", "latency", "minute", "editor", "charts"];
+    let known = ["start", "first_uplink", "latency", "minute", "editor", "charts", "fleet"];
     let unknown = names.iter().find(|name| !known.contains(name));
     assert!(unknown.is_none(), "CONSOLE_FIGURES has {unknown:?}, and must have some of {}", known.join(","));
     let is_wanted = |name: &str| names.is_empty() || names.contains(&name);
@@ -61,6 +63,9 @@ async fn main() {
     }
     if is_wanted("charts") {
         charts::measure(&mut figures).await;
+    }
+    if is_wanted("fleet") {
+        fleet::measure(&mut figures).await;
     }
     figures.print();
 }

@@ -129,8 +129,11 @@ async fn devices_are_searched_and_paged() {
         alice.add_device(&format!("dev-{number}")).await;
     }
     let first = visitor.get("/console/applications/alice-app").await;
-    assert!(first.html.contains("name=\"page\" value=\"2\">More devices"), "{}", first.html);
-    let second = visitor.get("/console/applications/alice-app?search=&page=2").await;
+    assert!(first.html.contains("1–50 of 60 devices.") && !first.html.contains("First devices"), "{}", first.html);
+    let after = first.value("after");
+    let second = visitor.get(&format!("/console/applications/alice-app?search=&after={after}")).await;
+    assert!(second.html.contains("51–60 of 60 devices.") && second.html.contains("First devices"), "{}", second.html);
+    assert!(!second.html.contains("More devices"), "{}", second.html);
     let count = |html: &str| html.matches("/devices/dev-").count();
     assert_eq!((count(&first.html), count(&second.html)), (50, 10));
     let found = visitor.get("/console/applications/alice-app?search=DEV-42").await;

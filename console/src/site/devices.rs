@@ -12,24 +12,22 @@ pub(super) mod new;
 mod row;
 mod steps;
 
-use std::num::NonZeroUsize;
-
 use askama::Template;
 use axum::extract::Query as Parameters;
 use types::DevId;
 
 use self::{
     chosen::each_once,
-    find::find,
+    find::{Search, grouped},
     many::deleted::{Deletion, deletions},
-    row::{Row, rows},
+    row::{Row, UPLINKS, rows},
 };
 use super::{
     failure::{Failure, Problem, partly},
     page::{Frame, Page},
     viewer::{InApplication, Sent},
 };
-use crate::{Result, chart::DEVICES_MAX, form::drafts::Fields, messages::history::time};
+use crate::{Result, chart::DEVICES_MAX, form::drafts::Fields};
 
 /// Parameters of a chart beside its devices: those that stay while devices are chosen for it.
 const OF_CHART: [&str; 3] = ["since", "until", "field"];
@@ -45,19 +43,24 @@ pub(super) struct List {
     search: String,
     /// The time since which devices are silent that are shown; empty to show all.
     silent: String,
-    /// Number of devices that the page has looked at.
-    looked_at: usize,
+    /// `last_seen`, or empty for the order of ids.
+    order: String,
     rows: Vec<Row>,
+    /// Number of devices that match, on all pages, and of those before this page.
+    total: usize,
+    position: usize,
     /// Devices that are chosen, and not on this page.
     chosen: Vec<DevId>,
     /// Names and values of the parameters of the chart.
     of_chart: Vec<(&'static str, String)>,
     /// The viewer's deletions that can be undone.
     deletions: Vec<Deletion>,
-    /// The number of the next page, if there is one.
-    next: Option<usize>,
+    /// Where the next page begins; empty on the last one.
+    next: String,
     /// True if there are more devices than are searched.
     is_cut: bool,
+    /// True if devices may have been seen later than it seems.
+    is_partial: bool,
     problem: Option<Problem>,
 }
 
@@ -66,24 +69,26 @@ pub(super) async fn list(
     Parameters(fields): Parameters<Fields>,
 ) -> Result<Page<List>, Failure> {
     let sent = Sent(fields);
-    let number = sent.value("page").parse::<NonZeroUsize>().map_or(1, NonZeroUsize::get);
     let of_chart = OF_CHART.map(|name| (name, sent.value(name).to_owned())).into_iter();
     let chosen = each_once(sent.values("device").filter_map(|dev_id| dev_id.parse().ok()));
-    let (now, silent) = (request.console.clock.now(), sent.value("silent").trim().to_owned());
+    let now = request.console.clock.now();
     let mut page = List {
         frame: request.frame.clone(),
         app_id: request.app_id().to_string(),
         tab: "devices",
         is_served: true,
         search: sent.value("search").trim().to_owned(),
-        silent,
-        looked_at: 0,
+        silent: sent.value("silent").trim().to_owned(),
+        order: sent.value("order").to_owned(),
         rows: Vec::new(),
+        total: 0,
+        position: 0,
         chosen,
         of_chart: of_chart.filter(|(_, value)| !value.is_empty()).collect(),
         deletions: deletions(&request),
-        next: None,
+        next: String::new(),
         is_cut: false,
+        is_partial: false,
         problem: None,
     };
     let (handler, problem) = partly(request.console.handler(&request.access).await)?;
@@ -93,19 +98,18 @@ pub(super) async fn list(
         page.is_served = false;
         return Ok(Page::new(page));
     };
-    let (since, problem) = partly(time("“Not seen since”", &page.silent, now))?;
+    let (search, problem) = partly(Search::sent(&sent, now))?;
     page.problem = problem;
-    let Some(since) = since else { return Ok(Page::new(page)) };
-    let (found, problem) = partly(find(&request, &handler, &page.search, number).await)?;
+    let Some(search) = search else { return Ok(Page::new(page)) };
+    let (found, problem) = partly(search.page(&handler, request.app_id(), sent.value("after")).await)?;
     page.problem = problem;
     if let Some(found) = found {
-        page.next = found.has_more.then_some(number.saturating_add(1));
-        page.is_cut = found.is_cut;
-        page.rows = rows(&request, &handler, found.devices).await;
-        page.looked_at = page.rows.len();
-        if let Some(since) = since {
+        (page.total, page.position) = (found.total as usize, found.position as usize);
+        (page.is_cut, page.is_partial) = (found.is_cut, found.is_partial);
+        page.next.clone_from(&found.next);
+        page.rows = rows(&request, &handler, found).await;
+        if let Some(since) = search.not_seen_since {
             page.rows.iter_mut().for_each(|row| row.note_silence(since, now));
-            page.rows.retain(|row| row.silence.is_some());
         }
         page.tick();
     }
@@ -122,7 +126,31 @@ impl List {
         self.chosen.sort_unstable();
     }
 
+    /// The place of the page among all devices that match.
+    fn place(&self) -> String {
+        let (first, last) = (self.position + 1, self.position + self.rows.len());
+        let span = if first == last { grouped(first) } else { format!("{}–{}", grouped(first), grouped(last)) };
+        format!("{span} of {}", self.total_text())
+    }
+
+    fn total_text(&self) -> String {
+        grouped(self.total)
+    }
+
+    fn is_search(&self) -> bool {
+        !self.search.is_empty() || !self.silent.is_empty()
+    }
+
+    /// Number of devices whose uplinks were not found in time.
+    fn late(&self) -> usize {
+        self.rows.iter().filter(|row| row.is_late).count()
+    }
+
     fn devices_max(&self) -> usize {
         DEVICES_MAX
+    }
+
+    fn uplinks(&self) -> u32 {
+        UPLINKS
     }
 }

@@ -1,5 +1,6 @@
 //! Devices in the console: registered, changed, deleted.
 
+mod fleet;
 mod imports;
 mod many;
 mod moved;

@@ -1,56 +1,84 @@
-//! Devices of an application: those that contain a text, in pages, and all of them.
+//! Devices of an application: those that match a search, in pages, and all of them.
 
-use api::handler::{Device, device::Device as Network};
+use api::{
+    device::{FindDevicesRequest, FoundDevices},
+    handler::{Device, device::Device as Network},
+};
 use client::handler::{HandlerClient, Page};
-use types::AppId;
+use types::{AppId, Timestamp};
 
 use crate::{
     Error, Result,
-    site::{page::hex, viewer::InApplication},
+    messages::history::time,
+    site::{page::hex, viewer::Sent},
 };
 
 /// Number of devices on a page.
-const PAGE: usize = 50;
+const PAGE: u32 = 50;
 /// Number of devices per request to the handler.
 pub(super) const ASKED: u32 = 500;
-/// Maximum number of devices that are searched.
-const SEARCHED_MAX: u32 = 20_000;
+/// The same without their keys.
+const FOUND: u32 = 1000;
 /// Maximum number of devices of an application of which all are looked at.
 const LISTED_MAX: u32 = 50_000;
 
-/// The devices of a page, and whether there are more.
-pub(super) struct Found {
-    pub(super) devices: Vec<Device>,
-    pub(super) has_more: bool,
-    pub(super) is_cut: bool,
+/// A search for devices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Search {
+    /// Text in them; empty for all.
+    pub(super) text: String,
+    pub(super) not_seen_since: Option<Timestamp>,
+    /// True if those come first that were not seen for longest.
+    pub(super) by_last_seen: bool,
 }
 
-/// The devices of page `number` that contain the text.
-pub(super) async fn find(
-    request: &InApplication,
-    handler: &HandlerClient,
-    search: &str,
-    number: usize,
-) -> Result<Found> {
-    let (from, to) = ((number - 1).saturating_mul(PAGE), number.saturating_mul(PAGE));
-    let search = search.to_lowercase();
-    let (mut matching, mut offset, mut is_last) = (Vec::new(), 0, false);
-    while !is_last && matching.len() <= to && offset < SEARCHED_MAX {
-        let page = Page { limit: ASKED, offset };
-        let devices = handler.list_devices(request.app_id(), page).await?;
-        is_last = devices.len() < ASKED as usize;
-        offset += ASKED;
-        matching.extend(devices.into_iter().filter(|device| contains(device, &search)));
+impl Search {
+    /// The search in the parameters of a page.
+    pub(super) fn sent(sent: &Sent, now: Timestamp) -> Result<Self> {
+        Ok(Self {
+            text: sent.value("search").trim().to_owned(),
+            not_seen_since: time("“Not seen since”", sent.value("silent").trim(), now)?,
+            by_last_seen: sent.value("order") == "last_seen",
+        })
     }
-    let has_more = matching.len() > to;
-    let devices = matching.into_iter().skip(from).take(PAGE).collect();
-    Ok(Found { devices, has_more, is_cut: !is_last && !has_more })
+
+    /// The page that begins after a place; the first one if that is empty.
+    pub(super) async fn page(&self, handler: &HandlerClient, app_id: &AppId, after: &str) -> Result<FoundDevices> {
+        Ok(handler.find_devices(self.request(app_id, PAGE, after.to_owned())).await?)
+    }
+
+    /// All devices that match, without their keys; refused if there are more than `count_max`.
+    pub(super) async fn all(&self, handler: &HandlerClient, app_id: &AppId, count_max: usize) -> Result<Vec<Device>> {
+        let (mut devices, mut after) = (Vec::new(), String::new());
+        loop {
+            let found = handler.find_devices(self.request(app_id, FOUND, after)).await?;
+            if found.is_cut || found.total as usize > count_max {
+                let must = format!("must be at most {count_max} at once: search for some of them");
+                return Err(Error::Invalid { what: "Devices", must });
+            }
+            devices.extend(found.devices);
+            if found.next.is_empty() {
+                return Ok(devices);
+            }
+            after = found.next;
+        }
+    }
+
+    fn request(&self, app_id: &AppId, limit: u32, after: String) -> FindDevicesRequest {
+        FindDevicesRequest {
+            app_id: app_id.to_string(),
+            search: self.text.clone(),
+            not_seen_since: self.not_seen_since.map(Timestamp::as_nanos),
+            order: if self.by_last_seen { "last_seen".to_owned() } else { String::new() },
+            limit,
+            after,
+        }
+    }
 }
 
-/// All devices that contain the text; refused if the application has too many to look at.
-pub(super) async fn all(handler: &HandlerClient, app_id: &AppId, search: &str) -> Result<Vec<Device>> {
-    let search = search.to_lowercase();
-    let (mut matching, mut offset, mut is_last) = (Vec::new(), 0, false);
+/// All devices with their keys; refused if the application has too many to look at.
+pub(super) async fn all(handler: &HandlerClient, app_id: &AppId) -> Result<Vec<Device>> {
+    let (mut all, mut offset, mut is_last) = (Vec::new(), 0, false);
     while !is_last {
         if offset >= LISTED_MAX {
             let must = format!("must be at most {LISTED_MAX} in the application: use the command line for this one");
@@ -59,22 +87,36 @@ pub(super) async fn all(handler: &HandlerClient, app_id: &AppId, search: &str) -
         let devices = handler.list_devices(app_id, Page { limit: ASKED, offset }).await?;
         is_last = devices.len() < ASKED as usize;
         offset += ASKED;
-        matching.extend(devices.into_iter().filter(|device| contains(device, &search)));
+        all.extend(devices);
     }
-    Ok(matching)
-}
-
-fn contains(device: &Device, search: &str) -> bool {
-    let has = |text: &str| text.to_lowercase().contains(search);
-    search.is_empty()
-        || has(&device.dev_id)
-        || has(&device.description)
-        || has(&dev_eui(device))
-        || device.attributes.iter().any(|(key, value)| has(key) || has(value))
+    Ok(all)
 }
 
 pub(super) fn dev_eui(device: &Device) -> String {
     let Some(Network::LorawanDevice(lorawan)) = &device.device else { return String::new() };
     // Some devices of networks have none.
     if lorawan.dev_eui.iter().all(|byte| *byte == 0) { String::new() } else { hex(&lorawan.dev_eui) }
+}
+
+/// A number whose digits are in groups, as 10,000.
+pub(super) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_have_groups_of_digits() {
+        assert_eq!([0, 999, 1000, 10_000, 1_234_567].map(grouped), ["0", "999", "1,000", "10,000", "1,234,567"]);
+    }
 }

@@ -122,7 +122,7 @@ async fn import(request: &InApplication, sent: &Sent) -> Result<Response> {
 async fn planned(request: &InApplication, handler: &HandlerClient, file: &ImportFile) -> Result<Plan> {
     let _turn = request.console.device_lists.take(&request.owner()).await;
     let rows = file.rows()?;
-    let listed = all(handler, request.app_id(), "").await?;
+    let listed = all(handler, request.app_id()).await?;
     let registered = listed.into_iter().map(Device::try_from).collect::<Result<Vec<_>, _>>()?;
     let advice = "tick the box that allows it if the device has the new ones";
     let allowed = if file.is_override { Allowed::All } else { Allowed::NoIdentity(advice) };

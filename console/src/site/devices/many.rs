@@ -20,7 +20,7 @@ use futures::{StreamExt, stream};
 use types::{DevId, Kind, Kinded};
 
 use super::{
-    find::all,
+    find::Search,
     steps::{End, Outcome, PARALLEL, Shown},
 };
 use crate::{
@@ -89,7 +89,8 @@ impl Many {
         }
         let handler = request.handler().await?;
         let _turn = request.console.device_lists.take(&request.owner()).await;
-        let devices = all(&handler, request.app_id(), sent.value("search").trim()).await?;
+        let search = Search::sent(sent, request.console.clock.now())?;
+        let devices = search.all(&handler, request.app_id(), MANY_MAX).await?;
         Self::bounded(devices.into_iter().map(|device| device.dev_id.parse().map_err(Error::from)))
     }
 

@@ -1,28 +1,28 @@
 //! The rows of the table of devices: when each was last seen, its battery, and its frames that are missing.
 //!
-//! A page asks for each of its devices once, and once for the newest uplinks of the application, whatever it shows.
+//! A page asks once for its devices, and once for the newest uplinks of all of them.
 
-use std::{cmp::Ordering, collections::HashMap};
+use std::{
+    cmp::Ordering,
+    collections::{HashMap, HashSet},
+};
 
 use api::{
+    device::{FoundDevices, NewestUplinks, NewestUplinksRequest},
     handler::{Device, device::Device as Network},
-    history::{Query, Record},
+    history::Record,
 };
 use client::handler::HandlerClient;
-use futures::{StreamExt, stream};
-use types::{DevId, Timestamp};
+use types::Timestamp;
 
-use super::{battery::battery, find::dev_eui, steps::PARALLEL};
-use crate::{
-    Result,
-    site::{
-        page::{Time, shown},
-        viewer::InApplication,
-    },
+use super::{battery::battery, find::dev_eui};
+use crate::site::{
+    page::{Time, shown},
+    viewer::InApplication,
 };
 
-/// Number of the newest uplinks of an application that are looked at.
-const UPLINKS: u32 = 1000;
+/// Number of the newest uplinks of each device that are looked at.
+pub(super) const UPLINKS: u32 = 20;
 
 /// A device in the table.
 pub(super) struct Row {
@@ -31,8 +31,10 @@ pub(super) struct Row {
     pub(super) description: String,
     pub(super) attributes: Vec<(String, String)>,
     pub(super) last_seen: Option<Time>,
-    /// False if the handler did not say when it was seen.
+    /// False if it may have been seen later.
     is_known: bool,
+    /// True if its uplinks were not found in time.
+    pub(super) is_late: bool,
     /// The time for which it has been silent, if that is too long.
     pub(super) silence: Option<String>,
     pub(super) battery: Option<String>,
@@ -48,29 +50,59 @@ pub(super) struct Missing {
 }
 
 /// The rows of these devices. Without history, they lack what uplinks say.
-pub(super) async fn rows(request: &InApplication, handler: &HandlerClient, devices: Vec<Device>) -> Vec<Row> {
-    let read = uplinks(request, handler, devices.is_empty()).await;
-    let (uplinks, is_read) = (read.as_deref().unwrap_or_default(), read.is_some());
+pub(super) async fn rows(request: &InApplication, handler: &HandlerClient, found: FoundDevices) -> Vec<Row> {
+    let newest = newest(request, handler, &found.devices).await;
+    completed(found, newest)
+}
+
+/// The rows with what uplinks say; none if those cannot be read.
+fn completed(found: FoundDevices, newest: Option<NewestUplinks>) -> Vec<Row> {
+    let FoundDevices { devices, is_partial, .. } = found;
+    let is_read = newest.is_some();
+    let NewestUplinks { uplinks, unknown } = newest.unwrap_or_default();
+    let late: HashSet<&str> = unknown.iter().map(String::as_str).collect();
     let mut of_device: HashMap<&str, Vec<&Record>> = HashMap::new();
-    for record in uplinks {
+    for record in &uplinks {
         of_device.entry(&record.dev_id).or_default().push(record);
     }
-    let rows: Vec<_> =
-        stream::iter(devices).map(|device| row(request, handler, device)).buffered(PARALLEL).collect().await;
-    let completed = |row: Row| {
-        let uplinks = of_device.get(row.dev_id.as_str()).map(Vec::as_slice).unwrap_or_default();
-        row.completed(uplinks, is_read)
+    let row = |device: Device| {
+        let uplinks = of_device.get(device.dev_id.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let is_late = late.contains(device.dev_id.as_str());
+        let row = Row { is_known: is_read && !is_partial && !is_late, is_late, ..Row::of(device) };
+        row.completed(uplinks)
     };
-    rows.into_iter().map(completed).collect()
+    devices.into_iter().map(row).collect()
 }
 
 impl Row {
-    /// Adds what the newest uplinks of the device say, the newest first. Simulated uplinks and those of
-    /// bridges are seen only there; if these uplinks could not be read, nobody knows when.
-    fn completed(self, uplinks: &[&Record], is_read: bool) -> Self {
+    fn of(device: Device) -> Self {
+        let attributes = device.attributes.iter().map(|(key, value)| (shown(key), shown(value)));
+        let mut attributes: Vec<_> = attributes.collect();
+        attributes.sort();
+        let seen = match &device.device {
+            Some(Network::LorawanDevice(lorawan)) => lorawan.last_seen,
+            None => 0,
+        };
+        Self {
+            dev_eui: dev_eui(&device),
+            last_seen: (seen > 0).then_some(Time(seen)),
+            dev_id: device.dev_id,
+            description: shown(&device.description),
+            attributes,
+            is_known: true,
+            is_late: false,
+            silence: None,
+            battery: None,
+            missing: None,
+            is_chosen: false,
+        }
+    }
+
+    /// Adds what the newest uplinks of the device say, the newest first. Simulated uplinks and those of bridges are seen
+    /// only there.
+    fn completed(self, uplinks: &[&Record]) -> Self {
         let newest = uplinks.first().map(|record| Time(record.time));
         Self {
-            is_known: self.is_known && (is_read || self.last_seen.is_some()),
             last_seen: self.last_seen.into_iter().chain(newest).max_by_key(|time| time.0),
             battery: uplinks.iter().find_map(|record| battery(&record.fields)),
             missing: Missing::among(uplinks.iter().filter(|record| !record.is_retry).map(|record| record.counter)),
@@ -109,41 +141,14 @@ impl Missing {
     }
 }
 
-/// The newest uplinks; none if they cannot be read.
-async fn uplinks(request: &InApplication, handler: &HandlerClient, is_empty: bool) -> Option<Vec<Record>> {
-    if is_empty {
-        return Some(Vec::new());
+/// The newest uplinks of devices; none if they cannot be read.
+async fn newest(request: &InApplication, handler: &HandlerClient, devices: &[Device]) -> Option<NewestUplinks> {
+    if devices.is_empty() {
+        return Some(NewestUplinks::default());
     }
-    let (app_id, kind) = (request.app_id().to_string(), "up".to_owned());
-    let query = Query { app_id, kind, limit: UPLINKS, ..Query::default() };
-    handler.list_records(query).await.map(|list| list.records).ok()
-}
-
-async fn row(request: &InApplication, handler: &HandlerClient, device: Device) -> Row {
-    let attributes = device.attributes.iter().map(|(key, value)| (shown(key), shown(value)));
-    let mut attributes: Vec<_> = attributes.collect();
-    attributes.sort();
-    let seen = last_seen(request, handler, &device.dev_id).await;
-    Row {
-        dev_eui: dev_eui(&device),
-        is_known: seen.is_ok(),
-        last_seen: seen.unwrap_or_default(),
-        dev_id: device.dev_id,
-        description: shown(&device.description),
-        attributes,
-        silence: None,
-        battery: None,
-        missing: None,
-        is_chosen: false,
-    }
-}
-
-/// Lists leave it out.
-async fn last_seen(request: &InApplication, handler: &HandlerClient, dev_id: &str) -> Result<Option<Time>> {
-    let dev_id: DevId = dev_id.parse()?;
-    let device = handler.get_device(request.app_id(), &dev_id).await?;
-    let Some(Network::LorawanDevice(lorawan)) = device.device else { return Ok(None) };
-    Ok((lorawan.last_seen > 0).then_some(Time(lorawan.last_seen)))
+    let dev_ids = devices.iter().map(|device| device.dev_id.clone()).collect();
+    let newest = NewestUplinksRequest { app_id: request.app_id().to_string(), dev_ids, limit: UPLINKS };
+    handler.list_newest_uplinks(newest).await.ok()
 }
 
 /// The time between, in its largest unit.
@@ -176,30 +181,52 @@ mod tests {
         }
     }
 
+    fn device(dev_id: &str, last_seen: i64) -> Device {
+        let lorawan = api::lorawan::Device { last_seen, ..Default::default() };
+        Device { dev_id: dev_id.to_owned(), device: Some(Network::LorawanDevice(lorawan)), ..Device::default() }
+    }
+
     #[test]
     fn a_device_of_which_nobody_knows_is_not_called_one_that_was_never_seen() {
         let now = Timestamp::from_millis(3_600_000);
-        let silence = |last_seen: Option<Time>, is_known: bool, is_read: bool| {
-            let row = Row {
-                dev_id: String::new(),
-                dev_eui: String::new(),
-                description: String::new(),
-                attributes: Vec::new(),
-                last_seen,
-                is_known,
-                silence: None,
-                battery: None,
-                missing: None,
-                is_chosen: false,
-            };
-            let mut row = row.completed(&[], is_read);
+        let silence = |last_seen: i64, is_partial: bool, newest: Option<NewestUplinks>| {
+            let found = FoundDevices { devices: vec![device("dev-1", last_seen)], is_partial, ..Default::default() };
+            let mut row = completed(found, newest).remove(0);
             row.note_silence(now, now);
-            row.silence.unwrap()
+            (row.silence.unwrap(), row.is_late)
         };
-        assert_eq!(silence(None, true, true), "never seen");
-        assert_eq!(silence(None, true, false), "not known", "it may be in uplinks that could not be read");
-        assert_eq!(silence(None, false, true), "not known");
-        assert_eq!(silence(Some(Time(0)), true, false), "silent for 1 h");
+        let none = || Some(NewestUplinks::default());
+        let late = NewestUplinks { unknown: vec!["dev-1".to_owned()], ..NewestUplinks::default() };
+        assert_eq!(silence(0, false, none()), ("never seen".to_owned(), false));
+        assert_eq!(silence(0, true, none()), ("not known".to_owned(), false), "history may lack uplinks");
+        assert_eq!(silence(0, false, None), ("not known".to_owned(), false), "uplinks cannot be read");
+        assert_eq!(silence(0, false, Some(late)), ("not known".to_owned(), true));
+        assert_eq!(silence(1, true, None), ("silent for 1 h".to_owned(), false));
+    }
+
+    #[test]
+    fn each_device_has_what_its_own_uplinks_say() {
+        let uplink = |dev_id: &str, time, counter, fields: &str| Record {
+            dev_id: dev_id.to_owned(),
+            time,
+            counter,
+            fields: fields.to_owned(),
+            ..Record::default()
+        };
+        let uplinks = vec![
+            uplink("dev-1", 90, 9, ""),
+            uplink("dev-1", 80, 6, r#"{"battery": 7}"#),
+            uplink("dev-2", 70, 1, r#"{"battery": 8}"#),
+        ];
+        let devices = vec![device("dev-1", 100), device("dev-2", 60), device("dev-3", 50)];
+        let newest = NewestUplinks { uplinks, unknown: Vec::new() };
+        let rows = completed(FoundDevices { devices, ..Default::default() }, Some(newest));
+        let shown = rows.iter().map(|row| {
+            let missing = row.missing.map(|Missing { missing, sent }| (missing, sent));
+            (row.last_seen.map(|Time(nanos)| nanos), row.battery.as_deref(), missing)
+        });
+        let expected = [(Some(100), Some("7"), Some((2, 4))), (Some(70), Some("8"), None), (Some(50), None, None)];
+        assert_eq!(shown.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -38,13 +38,22 @@ async fn devices_that_were_not_seen_for_some_time_are_shown_alone() {
     clock.advance(Duration::from_secs(40 * 60));
     alice.simulate("dev-2", &[8, 52], 1).await.unwrap();
     let silent = visitor.get(&format!("{APPLICATION}?silent=30m")).await;
-    for expected in ["silent for 40 min", "never seen", "Not seen since then: 2 of 3 on this page.", "value=\"30m\""] {
+    for expected in ["silent for 40 min", "never seen", "1–2 of 2 devices that match.", "value=\"30m\""] {
         assert!(silent.html.contains(expected), "{expected}: {}", silent.html);
     }
     assert!(!silent.html.contains("/devices/dev-2\""), "it was seen: {}", silent.html);
-    assert!(!silent.html.contains("Change all"), "it would mean others, too: {}", silent.html);
+    assert!(silent.html.contains("Change all 2 that match"), "{}", silent.html);
+    let change = visitor.get(&format!("{APPLICATION}/change-devices?silent=30m&all=yes")).await;
+    assert_eq!(change.value("ids"), "dev-1 dev-3", "{}", change.html);
+    let by_time = visitor.get(&format!("{APPLICATION}?order=last_seen")).await;
+    let order = ["dev-3", "dev-1", "dev-2"].map(|id| by_time.html.find(&format!("/devices/{id}\"")).unwrap());
+    assert!(order.is_sorted(), "{order:?}: {}", by_time.html);
     let none = visitor.get(&format!("{APPLICATION}?silent=1h&search=dev-1")).await;
-    assert!(none.html.contains("Every device on this page has been seen since then."), "{}", none.html);
+    assert!(
+        none.html.contains("Every device that contains “dev-1” has been seen since then, or there is none."),
+        "{}",
+        none.html
+    );
     let wrong = visitor.get(&format!("{APPLICATION}?silent=%3Cb%3E&search=dev-1&device=dev-2")).await;
     assert!(wrong.status == 200 && !wrong.html.contains("<b>"), "{}: {}", wrong.status, wrong.html);
     for expected in ["“Not seen since” not valid: must be a time such as", "type=\"search\" value=\"dev-1\""] {

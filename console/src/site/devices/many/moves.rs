@@ -15,7 +15,7 @@ use crate::{
     site::{
         device::fields::becomes_draft,
         devices::{
-            find::all,
+            find::Search,
             steps::{End, Outcome, PARALLEL, Shown, may_be_done},
         },
         failure::{Failure, Problem},
@@ -23,6 +23,9 @@ use crate::{
         viewer::{InApplication, Sent},
     },
 };
+
+/// Maximum number of devices of an application of which all are looked at.
+const LISTED_MAX: usize = 100_000;
 
 #[derive(Template)]
 #[template(path = "devices_move.html")]
@@ -124,8 +127,9 @@ async fn take_step(request: &InApplication, chosen: &Many, sent: &Sent) -> Resul
 async fn preview(request: &InApplication, handler: &HandlerClient, chosen: &Many, to: &AppId) -> Result<Preview> {
     let _turn = request.console.device_lists.take(&request.owner()).await;
     let ids = |devices: Vec<Device>| devices.into_iter().map(|device| device.dev_id).collect::<HashSet<_>>();
-    let here = ids(all(handler, request.app_id(), "").await?);
-    let there = ids(all(handler, to, "").await?);
+    let everything = Search::default();
+    let here = ids(everything.all(handler, request.app_id(), LISTED_MAX).await?);
+    let there = ids(everything.all(handler, to, LISTED_MAX).await?);
     let reason = |dev_id: &DevId| match here.contains(dev_id.as_str()) {
         false => Some("it is not in this application any more".to_owned()),
         true => there.contains(dev_id.as_str()).then(|| format!("{to} has a device with this id already")),
