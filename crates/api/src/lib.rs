@@ -26,7 +26,7 @@ generated! {
     broker = "broker";
     /// Device profiles and devices, as ChirpStack 4 serves them.
     chirpstack = "chirpstack/api";
-    /// Finding devices, and moving them between applications.
+    /// Finding and changing devices, and moving them between applications.
     device = "device";
     /// Which component serves what, and where.
     discovery = "discovery";

@@ -2,6 +2,7 @@
 //!
 //! Every operation first checks the caller's rights. Only device addresses are open to everybody.
 
+pub(crate) mod attributes;
 pub(crate) mod batch;
 mod candidates;
 mod deletions;

@@ -108,8 +108,9 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
     let about = About {
         title: "Airlock handler",
         description: "Applications, their payload functions and devices. Responses omit members with default \
-                      values. Except for candidates, downlinks, dry runs, searches, history, moves, silence, \
-                      simulated uplinks, versions and webhooks, the paths are those of The Things Network v2.",
+                      values. Except for candidates, changes of many devices, downlinks, dry runs, history, moves, \
+                      searches, silence, simulated uplinks, versions and webhooks, the paths are those of The Things \
+                      Network v2.",
         tags: &[],
         credentials: vec![
             ("token", openapi::bearer("An access token of the account service.")),

@@ -3,6 +3,7 @@
 //! A REST body is the one wire type of an object: gRPC messages are turned into it first, so both interfaces share the
 //! conversions here.
 
+pub(crate) mod attributes;
 pub(crate) mod candidate;
 pub(crate) mod chart;
 pub(crate) mod decode_again;

@@ -23,6 +23,7 @@ pub use self::{
 pub(crate) use self::{
     devices::{
         DEVICE_PAGE_MAX,
+        attributes::{AttributeChange, Changed},
         search::{DeviceOrder, DevicePlace, DeviceSearch, FOUND_MAX, FoundDevices},
     },
     listened::ListenedDevice,

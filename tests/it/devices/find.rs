@@ -1,9 +1,10 @@
-//! Devices are found by text and by when they were last seen, also if only history has their uplinks.
+//! Devices are found by text and by when they were last seen, also if only history has their uplinks; and many are
+//! changed at once.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use api::{
-    device::{FindDevicesRequest, FoundDevices, NewestUplinksRequest},
+    device::{ChangeDevicesRequest, FindDevicesRequest, FoundDevices, NewestUplinksRequest},
     handler::device::Device as Protocol,
 };
 use serde_json::{Value, json};
@@ -121,4 +122,40 @@ async fn the_newest_uplinks_of_some_devices_are_listed_and_of_no_other() {
     let (status, found) = owner.ask(&http, "GET", "/find-devices?search=DEV-2", Value::Null).await;
     assert_eq!((status, &found["devices"][0]["dev_id"], &found["total"]), (200, &json!("dev-2"), &json!(1)), "{found}");
     assert!(found["devices"][0]["lorawan_device"].get("app_key").is_none(), "{found}");
+}
+
+// Conformance: An attribute of many devices is changed in one call, and nothing else about them
+#[tokio::test]
+async fn an_attribute_of_many_devices_is_set_and_removed_and_each_refusal_has_a_reason() {
+    let network = Network::start().await;
+    let owner = network.owner("owner").await;
+    for dev_id in ["dev-1", "dev-2", "dev-3"] {
+        let mut device = device(&owner.app_id, dev_id);
+        let lorawan = device.lorawan_device.as_mut().unwrap();
+        lorawan.app_key = Some("000102030405060708090A0B0C0D0E0F".parse().unwrap());
+        lorawan.f_cnt_up = 7;
+        owner.handler.set_device(device.into()).await.unwrap();
+    }
+    let get = async |dev_id: &str| owner.handler.get_device(&owner.app_id, &dev_id.parse().unwrap()).await.unwrap();
+    let before = [get("dev-1").await, get("dev-3").await];
+    let dev_ids: Vec<_> = ["dev-1", "nobody", "dev-2"].map(str::to_owned).into();
+    let app_id = owner.app_id.to_string();
+    let change = |value: Option<&str>| ChangeDevicesRequest {
+        app_id: app_id.clone(),
+        dev_ids: dev_ids.clone(),
+        key: "room".to_owned(),
+        value: value.map(str::to_owned),
+    };
+    for (value, expected) in [(Some("7"), (2, 0)), (Some("7"), (0, 2)), (None, (2, 0)), (None, (0, 2))] {
+        let done = owner.handler.change_devices(change(value)).await.unwrap();
+        assert_eq!((done.changed, done.unchanged), expected, "{value:?}");
+        let [refused] = &done.refused[..] else { panic!("{done:?}") };
+        assert!(refused.dev_id == "nobody" && refused.reason.contains("nobody not found"), "{refused:?}");
+        let mut after = get("dev-1").await;
+        assert_eq!(after.attributes.remove("room").as_deref(), value);
+        assert_eq!([after, get("dev-3").await], before, "keys, counters and other devices stay");
+    }
+    let empty = ChangeDevicesRequest { key: String::new(), ..change(Some("7")) };
+    let done = owner.handler.change_devices(empty).await.unwrap();
+    assert!(done.changed == 0 && done.refused[0].reason.contains("keys have 1 to 64"), "{done:?}");
 }

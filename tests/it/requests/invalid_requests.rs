@@ -119,6 +119,8 @@ const CASES: &[Case] = &[
     ("GET", "/find-devices?order=battery", "", (400, 3, "must be id or last_seen")),
     ("GET", "/find-devices?after=dev-1", "", (400, 3, "`next` of the page before")),
     ("GET", "/find-devices?not_seen_since=24h", "", (400, 3, "Query not valid")),
+    ("POST", "/change-devices", r#"{"dev_ids": ["DEV"], "key": "room"}"#, (400, 3, "lowercase letters")),
+    ("POST", "/change-devices", r#"{"dev_ids": "dev-1", "key": "room"}"#, (400, 3, "Body not valid")),
     ("GET", "/newest-uplinks", "", (400, 3, "can not be empty")),
     ("GET", "/newest-uplinks?dev_ids=dev-1&limit=21", "", (400, 3, "at most 20")),
     ("PUT", "/webhooks/my-hook", "{}", (400, 3, "missing field `url`")),

@@ -9,23 +9,22 @@ pub(in crate::site) mod moves;
 
 use std::collections::BTreeSet;
 
+use api::device::{ChangeDevicesRequest, ChangedDevices};
 use askama::Template;
 use axum::{
     extract::Query as Parameters,
     response::{IntoResponse, Response},
 };
 use client::handler::HandlerClient;
-use device_file::leave_out_session;
-use futures::{StreamExt, stream};
 use types::{DevId, Kind, Kinded};
 
 use super::{
     find::Search,
-    steps::{End, Outcome, PARALLEL, Shown},
+    steps::{End, Outcome, Shown},
 };
 use crate::{
     Error, Result,
-    form::{device::read, drafts::Fields},
+    form::drafts::Fields,
     site::{
         device::fields::becomes_draft,
         failure::{Failure, Problem},
@@ -36,6 +35,8 @@ use crate::{
 
 /// Maximum number of devices that are changed at once.
 const MANY_MAX: usize = 10_000;
+/// Number of devices whose attribute is changed by one request to the handler.
+const CHANGED_TOGETHER: usize = 250;
 
 #[derive(Template)]
 #[template(path = "devices_change.html")]
@@ -57,8 +58,8 @@ struct Changed {
     frame: Frame,
     app_id: String,
     tab: &'static str,
-    changed: usize,
-    unchanged: usize,
+    changed: u32,
+    unchanged: u32,
     failed: usize,
     /// The step that was to be done, as the form names it.
     step: &'static str,
@@ -147,20 +148,15 @@ impl AttributeChange {
         }
     }
 
-    /// Changes a device; false if it is so already. What is stored is read just before.
-    async fn apply(&self, request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<bool> {
-        let mut device = read(handler, request.app_id(), dev_id).await?;
-        let before = device.attributes.clone();
-        match self {
-            Self::Set(key, value) => _ = device.attributes.insert(key.clone(), value.clone()),
-            Self::Remove(key) => _ = device.attributes.remove(key),
-        }
-        if device.attributes == before {
-            return Ok(false);
-        }
-        leave_out_session(&mut device);
-        handler.set_device(device.into()).await?;
-        Ok(true)
+    /// Changes devices. To do it again changes nothing more.
+    async fn apply(&self, request: &InApplication, handler: &HandlerClient, ids: &[DevId]) -> Result<ChangedDevices> {
+        let (key, value) = match self {
+            Self::Set(key, value) => (key.clone(), Some(value.clone())),
+            Self::Remove(key) => (key.clone(), None),
+        };
+        let dev_ids = ids.iter().map(ToString::to_string).collect();
+        let change = ChangeDevicesRequest { app_id: request.app_id().to_string(), dev_ids, key, value };
+        Ok(handler.change_devices(change).await?)
     }
 }
 
@@ -194,18 +190,22 @@ pub(in crate::site) fn draft(request: &InApplication, sent: &Sent) -> Result<Res
 
 async fn change(request: &InApplication, chosen: &Many, sent: &Sent) -> Result<Response> {
     let (change, handler, end) = (AttributeChange::sent(sent)?, request.handler().await?, End::soon());
-    let steps = stream::iter(chosen.ids.clone()).map(|dev_id| {
-        let (change, handler, end) = (&change, &handler, &end);
-        async move {
-            let outcome = end.before(change.apply(request, handler, &dev_id)).await;
-            (dev_id, outcome)
+    let (mut changed, mut unchanged, mut outcomes) = (0, 0, Vec::new());
+    for ids in chosen.ids.chunks(CHANGED_TOGETHER) {
+        match end.before(change.apply(request, &handler, ids)).await {
+            Outcome::Done(done) => {
+                (changed, unchanged) = (changed + done.changed, unchanged + done.unchanged);
+                let refused = done.refused.into_iter().filter_map(|device| {
+                    Some((device.dev_id.parse::<DevId>().ok()?, Outcome::<()>::Failed(device.reason)))
+                });
+                outcomes.extend(refused);
+            }
+            Outcome::Failed(reason) => {
+                outcomes.extend(ids.iter().map(|dev_id| (dev_id.clone(), Outcome::Failed(reason.clone()))));
+            }
+            Outcome::Left => outcomes.extend(ids.iter().map(|dev_id| (dev_id.clone(), Outcome::Left))),
         }
-    });
-    let outcomes: Vec<_> = steps.buffered(PARALLEL).collect().await;
-    let count = |expected: bool| {
-        outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Done(done) if *done == expected)).count()
-    };
-    let (changed, unchanged) = (count(true), count(false));
+    }
     let failed = outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Failed(_))).count();
     let (rest, lines) = not_done(outcomes);
     let (key, value) = (sent.value("key").trim().to_owned(), sent.value("value").trim().to_owned());

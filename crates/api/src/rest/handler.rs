@@ -4,6 +4,7 @@
 //! body to its message and back loses nothing, so both APIs share the parser of the messages.
 
 mod candidate;
+mod changed_devices;
 mod chart;
 mod decode_again;
 mod delivery;
@@ -30,6 +31,7 @@ use crate::{handler, lorawan};
 
 pub use self::{
     candidate::{Candidate, NewCandidate, Trial},
+    changed_devices::{ChangedDevices, DevicesChange, RefusedDevice},
     chart::{Chart, ChartPoint, ChartSeries},
     decode_again::{ChangedField, DecodeAgain, DecodeReport, FieldExample, LowerLimit, NewFailure, Verdicts},
     delivery::{Delivery, DeliveryList, DeliveryState, RecentDelivery, RecentDeliveryList},

@@ -1,7 +1,7 @@
-//! Finding devices, and what they sent last.
+//! Finding devices, and what they sent last; changing many.
 
 use api::device::{
-    FindDevicesRequest, FoundDevices, NewestUplinks, NewestUplinksRequest,
+    ChangeDevicesRequest, ChangedDevices, FindDevicesRequest, FoundDevices, NewestUplinks, NewestUplinksRequest,
     device_manager_client::DeviceManagerClient as Stub,
 };
 use tonic::transport::Channel;
@@ -28,6 +28,13 @@ impl HandlerClient {
         let request = || authorized(devices.clone(), &self.credential);
         let send = |channel, request| async move { stub(channel).list_newest_uplinks(request).await };
         self.peer.call(Call::Repeatable, request, send).await
+    }
+
+    /// Sets or removes an attribute of devices, each by itself. To do it again changes nothing more.
+    pub async fn change_devices(&self, change: ChangeDevicesRequest) -> Result<ChangedDevices> {
+        let request = || authorized(change.clone(), &self.credential);
+        let send = |channel, request| async move { stub(channel).change_devices(request).await };
+        self.peer.call(Call::Once, request, send).await
     }
 }
 

@@ -1,17 +1,19 @@
-//! Finding and moving devices over gRPC.
+//! Finding, changing and moving devices over gRPC.
 
 use std::mem;
 
 use api::device::{
-    FindDevicesRequest, FoundDevices, MoveDeviceRequest, MovedDevice, NewestUplinks, NewestUplinksRequest,
-    device_manager_server::DeviceManager,
+    ChangeDevicesRequest, ChangedDevices, FindDevicesRequest, FoundDevices, MoveDeviceRequest, MovedDevice,
+    NewestUplinks, NewestUplinksRequest, device_manager_server::DeviceManager,
 };
 use server::grpc::split;
 use tonic::{Request, Response, Status};
 
 use super::Service;
 use crate::api::wire::{
-    app_id, device_move,
+    app_id,
+    attributes::{attribute_change, changed_message},
+    device_move,
     find::{SentSearch, device_body, found_message, newest_message, newest_of},
 };
 
@@ -34,6 +36,12 @@ impl DeviceManager for Service {
         let wanted = newest_of(dev_ids.iter().map(String::as_str), limit as usize)?;
         let newest = self.operations.newest_uplinks(caller, &app_id(&application)?, wanted).await?;
         Ok(Response::new(newest_message(newest)))
+    }
+
+    async fn change_devices(&self, request: Request<ChangeDevicesRequest>) -> Result<Response<ChangedDevices>, Status> {
+        let (caller, ChangeDevicesRequest { app_id: application, dev_ids, key, value }) = split(request)?;
+        let (app_id, change) = (app_id(&application)?, attribute_change(&dev_ids, key, value)?);
+        Ok(Response::new(changed_message(self.operations.change_attribute(caller, &app_id, change).await?)))
     }
 
     async fn move_device(&self, request: Request<MoveDeviceRequest>) -> Result<Response<MovedDevice>, Status> {

@@ -1,11 +1,19 @@
-//! Finding devices, and what they sent last, over HTTP. v2 only listed devices by id, so these paths are our own.
+//! Finding devices, and what they sent last, and changing many, over HTTP. v2 only listed devices by id and changed one at
+//! a time, so these paths are our own.
 
 use std::{mem, sync::Arc};
 
-use aide::axum::{ApiRouter, routing::get_with};
+use aide::axum::{
+    ApiRouter,
+    routing::{get_with, post_with},
+};
 use api::rest::handler as body;
 use axum::extract::{Path, Query, State, rejection::QueryRejection};
-use server::{auth::Presented, json::Json, openapi::OperationExt};
+use server::{
+    auth::Presented,
+    json::{Json, JsonObject},
+    openapi::OperationExt,
+};
 use types::Kind;
 
 use super::{ApplicationPath, HttpResult, Shared};
@@ -15,6 +23,7 @@ use crate::{
         operations::Operations,
         wire::{
             app_id,
+            attributes::{attribute_change, changed_body},
             find::{SentNewest, SentSearch, device_body, found_body, newest_body, newest_of},
         },
     },
@@ -34,7 +43,16 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
         op.doc("ListNewestUplinks", "List the newest uplinks of some devices, one device after the other")
             .fails(&[Kind::NotFound])
     });
+    let change = post_with(change_devices, |op| {
+        op.doc(
+            "ChangeDevices",
+            "Set or remove an attribute of devices, each by itself, and change nothing else about them. The answer names \
+             the devices that were not changed, with the reason",
+        )
+        .fails(&[Kind::NotFound])
+    });
     ApiRouter::new()
+        .api_route("/applications/{app_id}/change-devices", change)
         .api_route("/applications/{app_id}/find-devices", find)
         .api_route("/applications/{app_id}/newest-uplinks", newest)
 }
@@ -64,4 +82,15 @@ async fn newest_uplinks(
     let Query(sent) = query.map_err(|error| Error::invalid("Query", error.body_text()))?;
     let wanted = newest_of(sent.dev_ids.split(','), sent.limit)?;
     Ok(Json(newest_body(operations.newest_uplinks(caller?, &app_id, wanted).await?)))
+}
+
+async fn change_devices(
+    State(operations): Shared,
+    Path(path): Path<ApplicationPath>,
+    Presented(caller): Presented,
+    JsonObject(body): JsonObject<body::DevicesChange>,
+) -> HttpResult<Json<body::ChangedDevices>> {
+    let app_id = app_id(&path.app_id)?;
+    let change = attribute_change(&body.dev_ids, body.key, body.value)?;
+    Ok(Json(changed_body(operations.change_attribute(caller?, &app_id, change).await?)))
 }

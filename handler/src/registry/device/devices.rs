@@ -1,5 +1,6 @@
 //! The devices in the store.
 
+pub(super) mod attributes;
 pub(super) mod search;
 
 use std::sync::Arc;

@@ -90,6 +90,13 @@ async fn two_thousand_devices_are_counted_found_and_chosen_over_all_pages() {
     let expected: BTreeSet<_> = hall.into_iter().filter(|id| !heard.contains(id)).collect();
     assert_eq!(chosen, expected);
 
+    let ids = change.value("ids");
+    let set = [("ids", ids.as_str()), ("key", "silent"), ("value", "yes"), ("step", "set")];
+    let changed = visitor.post(CHANGE, &set).await;
+    assert!(changed.html.contains("48 changed, 0 were so already, 0 failed, 0 not begun"), "{}", changed.html);
+    let found = visitor.get(&format!("{APPLICATION}?search=silent")).await;
+    assert!(found.html.contains("1–48 of 48 devices that match."), "{}", found.html);
+
     let by_time = all_pages(&visitor, "order=last_seen&search=h-01").await;
     assert_eq!((by_time.len(), by_time[DEVICES / HALLS - 2..].to_vec()), (DEVICES / HALLS, heard.to_vec()));
     // What uplinks say is there for each device, however many uplinks of others came later.

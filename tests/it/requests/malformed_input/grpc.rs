@@ -13,6 +13,7 @@ use tonic::{
 use super::{Services, generators, try_many};
 
 const HANDLER: &[&str] = &[
+    "/device.DeviceManager/ChangeDevices",
     "/device.DeviceManager/FindDevices",
     "/device.DeviceManager/ListNewestUplinks",
     "/device.DeviceManager/MoveDevice",
