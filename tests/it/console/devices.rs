@@ -1,6 +1,5 @@
 //! Devices in the console: registered, changed, deleted.
 
-mod fleet;
 mod imports;
 mod many;
 mod moved;

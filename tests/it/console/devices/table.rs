@@ -1,5 +1,7 @@
 //! The table of devices: battery, and devices that are silent.
 
+mod fleet;
+
 use std::time::Duration;
 
 use crate::{console::visitor, harness::Network};
