@@ -21,12 +21,11 @@ pub(crate) async fn start(owner: &'static str, settings: &Settings) -> anyhow::R
     Ok(pool)
 }
 
+/// Says once why the first start takes longer.
 fn report_compiling(settings: &Settings) {
     match &settings.cache_dir {
-        Some(dir) => {
-            tracing::info!(cache_dir = %dir.display(), "compiling the sandbox, which takes some seconds: the cache keeps it")
-        }
-        None => tracing::info!("compiling the sandbox, which takes some seconds: set sandbox.cache_dir to keep it"),
+        Some(dir) => tracing::info!(cache_dir = %dir.display(), "compiling the sandbox for the first time"),
+        None => tracing::info!("compiling the sandbox: set sandbox.cache_dir to keep it for the next start"),
     }
 }
 

@@ -137,7 +137,7 @@ impl Downlinks {
         let scheduled = self.encode((app_id, dev_id), downlink, usage).await?;
         let downlink_id = self.outgoing.queues.put(app_id, dev_id, scheduled.downlink.clone(), schedule).await?;
         kept();
-        self.announce((app_id, dev_id), downlink, &scheduled);
+        self.announce((app_id, dev_id), downlink_id, downlink, &scheduled);
         Ok(scheduled)
     }
 
@@ -155,7 +155,13 @@ impl Downlinks {
     }
 
     /// Counts a downlink that is in the queue, and tells its application and its network.
-    fn announce(&self, (app_id, dev_id): (&AppId, &DevId), downlink: &Downlink, scheduled: &Scheduled) {
+    fn announce(
+        &self,
+        (app_id, dev_id): (&AppId, &DevId),
+        downlink_id: String,
+        downlink: &Downlink,
+        scheduled: &Scheduled,
+    ) {
         metrics::downlink_scheduled();
         let now = self.clock.now();
         self.traffic.downlink.mark(now);

@@ -3,10 +3,7 @@
 use crate::{
     Error, Skipped,
     query::{Filter, Heard},
-    tail::{
-        codec, search,
-        segment::{BlockPlace, Segment},
-    },
+    tail::{codec, index::BlockPlace, search, segment::Segment},
 };
 
 /// Notes the uplinks of a segment. Blocks that cannot be read are skipped.
