@@ -4,10 +4,10 @@
 //! integration tests and the benchmarks.
 
 mod args;
+mod command_context;
 mod commands;
 mod exit;
 mod html;
-mod network;
 mod output;
 mod playground_page;
 pub mod serve;
@@ -25,8 +25,8 @@ use clap::{
     builder::styling::{AnsiColor, Style},
 };
 use clap_complete::CompleteEnv;
+use command_context::CommandContext;
 use commands::shell;
-use network::Network;
 use output::Output;
 use server::system::{OsRandom, SystemClock, install_crypto};
 use settings::{GlobalOptions, Settings};
@@ -67,25 +67,26 @@ async fn run_command(command: Command, global: &GlobalOptions) -> anyhow::Result
     install_crypto();
     let settings = || Settings::load(global);
     let output = |options| Output::new(options, Arc::new(SystemClock));
-    let network = |options| anyhow::Ok(Network::new(settings()?, options, Arc::new(SystemClock), Arc::new(OsRandom)));
+    let context =
+        |options| anyhow::Ok(CommandContext::new(settings()?, options, Arc::new(SystemClock), Arc::new(OsRandom)));
     match command {
         Command::Demo(demo) => commands::demo::run(demo, settings()?, Arc::new(OsRandom)).await,
         Command::Serve(serve) => serve::run(serve, settings()?, global).await,
         Command::Bridge { command } => commands::bridge::run(command, settings()?).await,
-        Command::User { output, command } => commands::user::run(command, &network(output)?).await,
-        Command::Applications { output, command } => commands::applications::run(command, &network(output)?).await,
+        Command::User { output, command } => commands::user::run(command, &context(output)?).await,
+        Command::Applications { output, command } => commands::applications::run(command, &context(output)?).await,
         Command::Devices { output, app_id, app_eui, command } => {
-            commands::devices::run(command, (app_id, app_eui), &network(output)?).await
+            commands::devices::run(command, (app_id, app_eui), &context(output)?).await
         }
         Command::Webhooks { output, app_id, command } => {
-            commands::webhooks::run(command, app_id, &network(output)?).await
+            commands::webhooks::run(command, app_id, &context(output)?).await
         }
         Command::History { output, app_id, command } => {
-            commands::history::run(*command, app_id, &network(output)?).await
+            commands::history::run(*command, app_id, &context(output)?).await
         }
-        Command::Gateways { output, command } => commands::gateways::run(command, &network(output)?).await,
-        Command::Downlink(downlink) => commands::downlink::run(&network(downlink.output)?, downlink).await,
-        Command::Subscribe(subscribe) => commands::subscribe::run(&network(subscribe.output)?, subscribe).await,
+        Command::Gateways { output, command } => commands::gateways::run(command, &context(output)?).await,
+        Command::Downlink(downlink) => commands::downlink::run(&context(downlink.output)?, downlink).await,
+        Command::Subscribe(subscribe) => commands::subscribe::run(&context(subscribe.output)?, subscribe).await,
         Command::Functions { command } => commands::functions::run(command, settings()?, &SystemClock).await,
         Command::Playground(command) => commands::playground::run(command, settings()?).await,
         Command::Replay(command) => commands::replay::run(*command, &settings()?, &SystemClock).await,
@@ -95,7 +96,7 @@ async fn run_command(command: Command, global: &GlobalOptions) -> anyhow::Result
         Command::Handler { output: options, command } => {
             commands::handler::run(command, settings()?, &output(options)).await
         }
-        Command::Load(load) => commands::load::run(&network(load.output)?, load).await,
+        Command::Load(load) => commands::load::run(&context(load.output)?, load).await,
         Command::Backup(command) => {
             let output = output(command.output);
             commands::backup::backup(command, &settings()?, &output, Arc::new(SystemClock)).await

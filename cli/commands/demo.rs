@@ -30,7 +30,7 @@ use workbench::differences;
 use self::sample::{CONVERTER, DECODER, DEVICES, Reading, Sensors, VALIDATOR};
 use super::subscribe;
 use crate::{
-    network::{Network, session::Client},
+    command_context::{CommandContext, session::Client},
     output::OutputOptions,
     serve::{Environment, Stack},
     settings::{
@@ -194,12 +194,16 @@ struct Setup {
 
 impl Setup {
     async fn create(stack: &Stack, scenario: &Scenario, random: Arc<dyn Random>) -> anyhow::Result<Self> {
-        let network =
-            Network::new(stack.settings().clone(), OutputOptions::default(), Arc::new(SystemClock), random.clone());
+        let context = CommandContext::new(
+            stack.settings().clone(),
+            OutputOptions::default(),
+            Arc::new(SystemClock),
+            random.clone(),
+        );
         let app_id: AppId = APP_ID.parse()?;
         let password = Secret::new(hex::encode(random.array::<7>()));
-        let (token, key) = create_application(&network.account()?, &app_id, &password).await?;
-        let handler = network.handler(token).await?;
+        let (token, key) = create_application(&context.account()?, &app_id, &password).await?;
+        let handler = context.handler(token).await?;
         handler.register_application(&app_id).await?;
         handler.set_application(scenario.application()).await?;
         for name in scenario.devices() {
@@ -209,7 +213,7 @@ impl Setup {
         }
         let credential = Credential::Key(key.clone());
         let events = Topics::new("event", "+", &["up/errors", "activations", "activations/errors"])?;
-        let (address, topics) = (network.mqtt_address().await?, Topics::uplinks().and(events));
+        let (address, topics) = (context.mqtt_address().await?, Topics::uplinks().and(events));
         let receiver = subscribe::connect(&address, &app_id, credential, topics).await?;
         let device = scenario.devices()[0];
         Ok(Self { handler, receiver, app_id, device, password, key })

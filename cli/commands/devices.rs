@@ -22,7 +22,7 @@ use types::{AppEui, AppId, DevId};
 
 use self::args::Devices;
 use crate::{
-    network::Network,
+    command_context::CommandContext,
     output::{Cell, Table},
     terminal::confirm,
 };
@@ -33,65 +33,70 @@ const PAGE_SIZE: u32 = 500;
 pub(crate) async fn run(
     command: Devices,
     (app_id, app_eui): (Option<AppId>, Option<AppEui>),
-    network: &Network,
+    context: &CommandContext,
 ) -> anyhow::Result<()> {
-    let app_id = network.application(app_id)?;
-    let credential = network.credential_for(&app_id).await?;
-    let handler = network.handler(credential.clone()).await?;
+    let app_id = context.application(app_id)?;
+    let credential = context.credential_for(&app_id).await?;
+    let handler = context.handler(credential.clone()).await?;
     match command {
         Devices::Register(register) => {
-            let application = network.account()?.application(&credential, &app_id).await?;
-            let app_eui = network.app_eui(&application, app_eui)?;
-            let registration = create::Registration { network, handler, credential, app_id, app_eui };
+            let application = context.account()?.application(&credential, &app_id).await?;
+            let app_eui = context.app_eui(&application, app_eui)?;
+            let registration = create::Registration { context, handler, credential, app_id, app_eui };
             create::run(registration, register).await
         }
         Devices::Import(import) => {
-            let application = network.account()?.application(&credential, &app_id).await?;
-            let app_eui = network.app_eui(&application, app_eui)?;
-            import::run(network, &handler, (app_id, app_eui), import).await
+            let application = context.account()?.application(&credential, &app_id).await?;
+            let app_eui = context.app_eui(&application, app_eui)?;
+            import::run(context, &handler, (app_id, app_eui), import).await
         }
-        Devices::Export(export) => export::run(network, &handler, &app_id, export).await,
-        Devices::List => list(network, &handler, &app_id).await,
+        Devices::Export(export) => export::run(context, &handler, &app_id, export).await,
+        Devices::List => list(context, &handler, &app_id).await,
         Devices::Info { dev_id, format } => {
             let (device, mut lorawan) = read(&handler, &app_id, &dev_id).await?;
             lorawan.last_seen = get::last_seen(&handler, (&app_id, &dev_id), lorawan.last_seen).await;
-            network.output.record(get::record((device, lorawan), format, &network.output))
+            context.output.record(get::record((device, lorawan), format, &context.output))
         }
         Devices::Personalize { dev_id, nwk_s_key, app_s_key } => {
-            personalize::run(network, &handler, (&app_id, &dev_id), (nwk_s_key, app_s_key)).await
+            personalize::run(context, &handler, (&app_id, &dev_id), (nwk_s_key, app_s_key)).await
         }
         Devices::Set { dev_id, mut change } => {
             change.app_eui = app_eui;
             update::run(&handler, &app_id, &dev_id, *change).await?;
-            network.output.message(format_args!("Updated device {dev_id}"))
+            context.output.message(format_args!("Updated device {dev_id}"))
         }
-        Devices::Simulate(simulate) => simulate::run(network, &handler, &app_id, simulate).await,
-        Devices::Downlinks { dev_id, clear: false, .. } => downlinks(network, &handler, &app_id, &dev_id).await,
+        Devices::Simulate(simulate) => simulate::run(context, &handler, &app_id, simulate).await,
+        Devices::Downlinks { dev_id, clear: false, .. } => downlinks(context, &handler, &app_id, &dev_id).await,
         Devices::Downlinks { dev_id, clear: true, confirmation } => {
             confirm(format_args!("Remove the downlinks that wait for {dev_id}?"), confirmation)?;
             handler.clear_downlinks(&app_id, &dev_id).await?;
-            network.output.message(format_args!("No downlinks wait for {dev_id}"))
+            context.output.message(format_args!("No downlinks wait for {dev_id}"))
         }
-        Devices::Move(moves) => moves::run(network, &app_id, moves).await,
+        Devices::Move(moves) => moves::run(context, &app_id, moves).await,
         Devices::Delete { dev_id, confirmation } => {
             confirm(format_args!("Delete device {dev_id} of application {app_id}?"), confirmation)?;
             handler.delete_device(&app_id, &dev_id).await?;
-            network.output.message(format_args!("Deleted device {dev_id}"))
+            context.output.message(format_args!("Deleted device {dev_id}"))
         }
     }
 }
 
-async fn downlinks(network: &Network, handler: &HandlerClient, app_id: &AppId, dev_id: &DevId) -> anyhow::Result<()> {
+async fn downlinks(
+    context: &CommandContext,
+    handler: &HandlerClient,
+    app_id: &AppId,
+    dev_id: &DevId,
+) -> anyhow::Result<()> {
     let queue = handler.list_downlinks(app_id, dev_id).await?;
     let row = |downlink: Downlink| {
         [downlink.port.into(), downlink.confirmed.into(), HexBytes(downlink.payload_raw).to_string().into()]
     };
     let columns = [("port", "Port"), ("confirmed", "Confirmed"), ("payload", "Payload")];
     let table = Table::new(columns, queue.into_iter().map(row));
-    network.output.table(table, format_args!("No downlinks wait for {dev_id}"))
+    context.output.table(table, format_args!("No downlinks wait for {dev_id}"))
 }
 
-async fn list(network: &Network, handler: &HandlerClient, app_id: &AppId) -> anyhow::Result<()> {
+async fn list(context: &CommandContext, handler: &HandlerClient, app_id: &AppId) -> anyhow::Result<()> {
     let columns = [
         ("dev_id", "DevID"),
         ("app_eui", "AppEUI"),
@@ -101,7 +106,7 @@ async fn list(network: &Network, handler: &HandlerClient, app_id: &AppId) -> any
     ];
     let table = Table::new(columns, all(handler, app_id).await?.into_iter().map(row));
     let hint = "Register one with `airlock devices register`";
-    network.output.table(table, format_args!("Application {app_id} has no devices. {hint}"))
+    context.output.table(table, format_args!("Application {app_id} has no devices. {hint}"))
 }
 
 /// All devices of an application, read page by page.

@@ -7,8 +7,8 @@ use client::{HexBytes, HexBytesError};
 use types::{AppId, ApplicationRight, DevId};
 
 use crate::{
+    command_context::CommandContext,
     exit::CommandError,
-    network::Network,
     output::{OutputOptions, Record},
     terminal::sanitize,
     values::{completion, json_object::JsonObject},
@@ -58,10 +58,10 @@ enum Schedule {
 }
 
 /// Returns when the message is in the queue of its device.
-pub(crate) async fn run(network: &Network, command: Downlink) -> anyhow::Result<()> {
+pub(crate) async fn run(context: &CommandContext, command: Downlink) -> anyhow::Result<()> {
     let (payload_raw, payload_fields) = content(&command.payload, command.json)?;
-    let app_id = network.mqtt_application(command.app_id)?;
-    let key = network.mqtt_credential(&app_id, command.access_key, ApplicationRight::MessagesDownWrite).await?;
+    let app_id = context.mqtt_application(command.app_id)?;
+    let key = context.mqtt_credential(&app_id, command.access_key, ApplicationRight::MessagesDownWrite).await?;
     let dev_id = command.dev_id.to_string();
     let message = Message {
         app_id: app_id.into(),
@@ -73,15 +73,15 @@ pub(crate) async fn run(network: &Network, command: Downlink) -> anyhow::Result<
         payload_fields,
         warnings: Vec::new(),
     };
-    let queued = network.handler(key).await?.schedule_downlink(message).await?;
+    let queued = context.handler(key).await?.schedule_downlink(message).await?;
     for warning in queued.warnings {
-        network.output.message(format_args!("Warning of the encoder: {}", sanitize(&warning)))?;
+        context.output.message(format_args!("Warning of the encoder: {}", sanitize(&warning)))?;
     }
     let bytes = HexBytes(queued.payload_raw).to_string();
-    if network.output.is_table() {
-        return network.output.message(format_args!("Enqueued downlink for {dev_id}: {bytes} on port {}", queued.port));
+    if context.output.is_table() {
+        return context.output.message(format_args!("Enqueued downlink for {dev_id}: {bytes} on port {}", queued.port));
     }
-    network.output.record(Record::new([
+    context.output.record(Record::new([
         (("dev_id", "DevID"), dev_id.into()),
         (("payload", "Payload"), bytes.into()),
         (("port", "Port"), queued.port.into()),

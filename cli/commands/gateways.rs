@@ -10,31 +10,31 @@ use types::{Credential, GatewayId, Kind, Kinded, Scope};
 use self::args::{GatewayCollaborators, Gateways};
 use super::{collaborators_table, join_rights};
 use crate::{
-    network::Network,
+    command_context::CommandContext,
     output::{Cell, Record, Table},
     terminal::{Confirmation, confirm},
     values::location::Location,
 };
 
-pub(crate) async fn run(command: Gateways, network: &Network) -> anyhow::Result<()> {
+pub(crate) async fn run(command: Gateways, context: &CommandContext) -> anyhow::Result<()> {
     match command {
         Gateways::Register { gateway_id, frequency_plan, location } => {
-            create(network, gateway_id, frequency_plan, location).await
+            create(context, gateway_id, frequency_plan, location).await
         }
-        Gateways::List => list(network).await,
-        Gateways::Info { gateway_id } => get(network, gateway_id).await,
+        Gateways::List => list(context).await,
+        Gateways::Info { gateway_id } => get(context, gateway_id).await,
         Gateways::Edit { gateway_id, change } => {
-            let credential = credential_for(network, &gateway_id).await?;
-            network.account()?.update_gateway(&credential, &gateway_id, &update::update(*change)?).await?;
-            network.output.message(format_args!("Updated gateway {gateway_id}"))
+            let credential = credential_for(context, &gateway_id).await?;
+            context.account()?.update_gateway(&credential, &gateway_id, &update::update(*change)?).await?;
+            context.output.message(format_args!("Updated gateway {gateway_id}"))
         }
-        Gateways::Delete { gateway_id, confirmation } => delete(network, gateway_id, confirmation).await,
-        Gateways::Collaborators { command } => collaborators(command, network).await,
+        Gateways::Delete { gateway_id, confirmation } => delete(context, gateway_id, confirmation).await,
+        Gateways::Collaborators { command } => collaborators(command, context).await,
     }
 }
 
-async fn credential_for(network: &Network, gateway_id: &GatewayId) -> anyhow::Result<Credential> {
-    network.credential_with(Scope::Gateway(gateway_id.clone())).await
+async fn credential_for(context: &CommandContext, gateway_id: &GatewayId) -> anyhow::Result<Credential> {
+    context.credential_with(Scope::Gateway(gateway_id.clone())).await
 }
 
 fn lacks_rights(error: &anyhow::Error) -> bool {
@@ -43,26 +43,26 @@ fn lacks_rights(error: &anyhow::Error) -> bool {
 }
 
 async fn create(
-    network: &Network,
+    context: &CommandContext,
     id: GatewayId,
     frequency_plan: String,
     location: Option<Location>,
 ) -> anyhow::Result<()> {
     let antenna_location = location.map(update::antenna_location);
-    let router = network.settings().router_id.clone().map(Named::Id);
+    let router = context.settings().router_id.clone().map(Named::Id);
     let settings =
         GatewayUpdate { frequency_plan: Some(frequency_plan), antenna_location, router, ..GatewayUpdate::default() };
     let new = NewGateway { id, settings };
-    let gateway = network.account()?.create_gateway(&network.credential().await?, &new).await?;
-    network.output.message(format_args!("Registered gateway {}", gateway.id))?;
-    network.output.record(Record::new([
+    let gateway = context.account()?.create_gateway(&context.credential().await?, &new).await?;
+    context.output.message(format_args!("Registered gateway {}", gateway.id))?;
+    context.output.record(Record::new([
         (("id", "Gateway ID"), gateway.id.to_string().into()),
         (("key", "Access Key"), gateway.key.map(String::from).into()),
     ]))
 }
 
-async fn list(network: &Network) -> anyhow::Result<()> {
-    let gateways = network.account()?.gateways(&network.credential().await?).await?;
+async fn list(context: &CommandContext) -> anyhow::Result<()> {
+    let gateways = context.account()?.gateways(&context.credential().await?).await?;
     let row = |gateway: Gateway| {
         let coordinates = coordinates(&gateway);
         [gateway.id.to_string().into(), gateway.activated.into(), gateway.frequency_plan.into(), coordinates]
@@ -74,16 +74,16 @@ async fn list(network: &Network) -> anyhow::Result<()> {
         ("antenna_location", "Coordinates"),
     ];
     let table = Table::new(columns, gateways.into_iter().map(row));
-    network.output.table(table, "You have no gateways. Register one with `airlock gateways register`")
+    context.output.table(table, "You have no gateways. Register one with `airlock gateways register`")
 }
 
-async fn get(network: &Network, gateway_id: GatewayId) -> anyhow::Result<()> {
+async fn get(context: &CommandContext, gateway_id: GatewayId) -> anyhow::Result<()> {
     // Without rights to the gateway, the account service grants no token for it, but shows its public part.
-    let credential = match credential_for(network, &gateway_id).await {
-        Err(error) if lacks_rights(&error) => network.credential().await?,
+    let credential = match credential_for(context, &gateway_id).await {
+        Err(error) if lacks_rights(&error) => context.credential().await?,
         credential => credential?,
     };
-    let gateway = network.account()?.gateway(&credential, &gateway_id).await?;
+    let gateway = context.account()?.gateway(&credential, &gateway_id).await?;
     let coordinates = coordinates(&gateway);
     let record = Record::new([
         (("id", "Gateway ID"), gateway.id.to_string().into()),
@@ -101,31 +101,31 @@ async fn get(network: &Network, gateway_id: GatewayId) -> anyhow::Result<()> {
     let attributes = gateway.attributes.into_iter().map(<[String; 2]>::from).map(|row| row.map(Cell::from));
     let attributes = Table::new([("name", "Attribute"), ("value", "Value")], attributes);
     let people = collaborators_table(gateway.collaborators.unwrap_or_default());
-    network.output.record(record.with("attributes", attributes).with("collaborators", people))
+    context.output.record(record.with("attributes", attributes).with("collaborators", people))
 }
 
-async fn delete(network: &Network, gateway_id: GatewayId, confirmation: Confirmation) -> anyhow::Result<()> {
+async fn delete(context: &CommandContext, gateway_id: GatewayId, confirmation: Confirmation) -> anyhow::Result<()> {
     confirm(format_args!("Delete gateway {gateway_id} for all collaborators?"), confirmation)?;
-    let credential = credential_for(network, &gateway_id).await?;
-    network.account()?.delete_gateway(&credential, &gateway_id).await?;
-    network.output.message(format_args!("Deleted gateway {gateway_id}"))
+    let credential = credential_for(context, &gateway_id).await?;
+    context.account()?.delete_gateway(&credential, &gateway_id).await?;
+    context.output.message(format_args!("Deleted gateway {gateway_id}"))
 }
 
-async fn collaborators(command: GatewayCollaborators, network: &Network) -> anyhow::Result<()> {
-    let account = network.account()?;
+async fn collaborators(command: GatewayCollaborators, context: &CommandContext) -> anyhow::Result<()> {
+    let account = context.account()?;
     match command {
         GatewayCollaborators::Add { gateway_id, username, rights } => {
-            let credential = credential_for(network, &gateway_id).await?;
+            let credential = credential_for(context, &gateway_id).await?;
             let rights = if rights.is_empty() { account.rights(&credential, &gateway_id).await? } else { rights };
             account.set_collaborator(&credential, &gateway_id, &username, &rights).await?;
-            network
+            context
                 .output
                 .message(format_args!("{username} has these rights to gateway {gateway_id}: {}", join_rights(&rights)))
         }
         GatewayCollaborators::Delete { gateway_id, username } => {
-            let credential = credential_for(network, &gateway_id).await?;
+            let credential = credential_for(context, &gateway_id).await?;
             account.delete_collaborator(&credential, &gateway_id, &username).await?;
-            network.output.message(format_args!("{username} has no rights to gateway {gateway_id} any more"))
+            context.output.message(format_args!("{username} has no rights to gateway {gateway_id} any more"))
         }
     }
 }

@@ -23,8 +23,8 @@ use self::{
     directory::Directory,
 };
 use crate::{
+    command_context::CommandContext,
     exit::CommandError,
-    network::Network,
     output::{Cell, Record, Table},
     terminal::{sanitize, say, warn},
 };
@@ -32,34 +32,34 @@ use crate::{
 /// Maximum number of records of a page.
 const PAGE: usize = 1000;
 
-pub(crate) async fn run(command: History, app_id: Option<AppId>, network: &Network) -> anyhow::Result<()> {
+pub(crate) async fn run(command: History, app_id: Option<AppId>, context: &CommandContext) -> anyhow::Result<()> {
     match command {
         History::List { filter, limit, dir: Some(dir) } => {
             let directory = Directory::open(&dir, app_id)?;
-            let (records, unread) = directory.records(filter, limit, network).await?;
-            show_list(network, &directory.app_id, records)?;
+            let (records, unread) = directory.records(filter, limit, context).await?;
+            show_list(context, &directory.app_id, records)?;
             check_all_read(unread)
         }
-        History::Info { id, dir: Some(dir) } => show_record(network, Directory::open(&dir, app_id)?.record(&id).await?),
+        History::Info { id, dir: Some(dir) } => show_record(context, Directory::open(&dir, app_id)?.record(&id).await?),
         History::Export { file, format, filter, dir: Some(dir) } => {
             let (file, format) = export_to(file.as_deref(), format);
-            Directory::open(&dir, app_id)?.export(filter, (file, format), network).await
+            Directory::open(&dir, app_id)?.export(filter, (file, format), context).await
         }
-        command => of_handler(command, network.application(app_id)?, network).await,
+        command => of_handler(command, context.application(app_id)?, context).await,
     }
 }
 
 /// The commands that ask the handler.
-async fn of_handler(command: History, app_id: AppId, network: &Network) -> anyhow::Result<()> {
+async fn of_handler(command: History, app_id: AppId, context: &CommandContext) -> anyhow::Result<()> {
     match command {
-        History::List { filter, limit, .. } => list(network, &app_id, filter, limit).await,
-        History::Info { id, .. } => info(network, &app_id, &id).await,
-        History::Decode(decode) => decode::run(network, &app_id, decode).await,
-        History::Replay(replay) => replay::run(network, &app_id, replay).await,
-        History::Verify { selection, sample } => decode::verify(network, &app_id, selection, sample).await,
+        History::List { filter, limit, .. } => list(context, &app_id, filter, limit).await,
+        History::Info { id, .. } => info(context, &app_id, &id).await,
+        History::Decode(decode) => decode::run(context, &app_id, decode).await,
+        History::Replay(replay) => replay::run(context, &app_id, replay).await,
+        History::Verify { selection, sample } => decode::verify(context, &app_id, selection, sample).await,
         History::Export { file, format, filter, .. } => {
             let (file, format) = export_to(file.as_deref(), format);
-            export::run(network, &app_id, filter, file, format).await
+            export::run(context, &app_id, filter, file, format).await
         }
     }
 }
@@ -70,19 +70,19 @@ fn export_to(file: Option<&Path>, format: Option<Format>) -> (Option<&Path>, For
     (file, format.unwrap_or_else(|| Format::of(file)))
 }
 
-async fn list(network: &Network, app_id: &AppId, filter: Filter, limit: usize) -> anyhow::Result<()> {
-    let mut pages = Pages::new(network, app_id, filter).await?;
+async fn list(context: &CommandContext, app_id: &AppId, filter: Filter, limit: usize) -> anyhow::Result<()> {
+    let mut pages = Pages::new(context, app_id, filter).await?;
     let mut records = Vec::new();
     while records.len() < limit
         && let Some(page) = pages.next(limit - records.len()).await?
     {
         records.extend(page);
     }
-    show_list(network, app_id, records)?;
+    show_list(context, app_id, records)?;
     check_all_read(pages.unreadable.len())
 }
 
-fn show_list(network: &Network, app_id: &AppId, records: Vec<StoredRecord>) -> anyhow::Result<()> {
+fn show_list(context: &CommandContext, app_id: &AppId, records: Vec<StoredRecord>) -> anyhow::Result<()> {
     let columns = [
         ("id", "ID"),
         ("time", "Time"),
@@ -96,7 +96,7 @@ fn show_list(network: &Network, app_id: &AppId, records: Vec<StoredRecord>) -> a
         ("corrects", ""),
     ];
     let table = Table::new(columns, records.into_iter().map(row));
-    network.output.table(table, format_args!("Application {app_id} has no such records"))
+    context.output.table(table, format_args!("Application {app_id} has no such records"))
 }
 
 /// Returns the columns that fit on a line; `info` and `export` have the rest.
@@ -126,15 +126,15 @@ fn row(record: StoredRecord) -> [Cell; 10] {
     ]
 }
 
-async fn info(network: &Network, app_id: &AppId, id: &str) -> anyhow::Result<()> {
-    show_record(network, network.handler_for(app_id).await?.get_record(app_id, id).await?)
+async fn info(context: &CommandContext, app_id: &AppId, id: &str) -> anyhow::Result<()> {
+    show_record(context, context.handler_for(app_id).await?.get_record(app_id, id).await?)
 }
 
-fn show_record(network: &Network, record: StoredRecord) -> anyhow::Result<()> {
+fn show_record(context: &CommandContext, record: StoredRecord) -> anyhow::Result<()> {
     let logs: Vec<_> = record.logs.iter().map(|log| format!("{}: {}", log.function, log.fields.join(" "))).collect();
-    network.output.record(Record::new([
+    context.output.record(Record::new([
         (("id", "ID"), record.id.into()),
-        (("time", "Time"), network.output.time(Timestamp::from_nanos(record.time))),
+        (("time", "Time"), context.output.time(Timestamp::from_nanos(record.time))),
         (("dev_id", "DevID"), record.dev_id.into()),
         (("kind", "Kind"), record.kind.into()),
         (("port", "Port"), record.port.into()),
@@ -208,9 +208,9 @@ struct Pages {
 }
 
 impl Pages {
-    async fn new(network: &Network, app_id: &AppId, filter: Filter) -> anyhow::Result<Self> {
-        let query = filter.query(app_id, network.clock.now());
-        Ok(Self { handler: network.handler_for(app_id).await?, query, is_last: false, unreadable: BTreeSet::new() })
+    async fn new(context: &CommandContext, app_id: &AppId, filter: Filter) -> anyhow::Result<Self> {
+        let query = filter.query(app_id, context.clock.now());
+        Ok(Self { handler: context.handler_for(app_id).await?, query, is_last: false, unreadable: BTreeSet::new() })
     }
 
     /// The next page, of at most `limit` records; none after the last one.

@@ -39,7 +39,7 @@ use self::{
 };
 use super::subscribe;
 use crate::{
-    network::Network,
+    command_context::CommandContext,
     output::OutputOptions,
     values::{completion, script},
 };
@@ -89,26 +89,26 @@ pub(crate) struct Load {
 }
 
 /// Sends uplinks for a time or until interrupted, and reports the results. An error if any was lost or refused.
-pub(crate) async fn run(network: &Network, load: Load) -> anyhow::Result<()> {
+pub(crate) async fn run(context: &CommandContext, load: Load) -> anyhow::Result<()> {
     let decoder = load.decoder.as_deref().map(script::read).transpose()?;
-    let app_id = network.mqtt_application(load.app_id.clone())?;
-    let key = network.mqtt_credential(&app_id, None, ApplicationRight::MessagesUpRead).await?;
+    let app_id = context.mqtt_application(load.app_id.clone())?;
+    let key = context.mqtt_credential(&app_id, None, ApplicationRight::MessagesUpRead).await?;
     let topics = Topics::uplinks().and(Topics::new("event", "+", &["up/errors"])?);
-    let messages = subscribe::connect(&network.mqtt_address().await?, &app_id, key, topics).await?;
-    let handler = Arc::new(network.handler_for(&app_id).await?);
-    let subject = Subject { app_id, started: network.clock.now() };
+    let messages = subscribe::connect(&context.mqtt_address().await?, &app_id, key, topics).await?;
+    let handler = Arc::new(context.handler_for(&app_id).await?);
+    let subject = Subject { app_id, started: context.clock.now() };
     let replaced = match decoder {
         Some(decoder) => Some(Replaced::by(decoder, &handler, &subject.app_id).await?),
         None => None,
     };
-    let done = with_devices(network, &load, &subject.app_id, handler.clone(), messages).await;
+    let done = with_devices(context, &load, &subject.app_id, handler.clone(), messages).await;
     let restored = match replaced {
         Some(replaced) => replaced.restore(&handler).await,
         None => Ok(()),
     };
     let result = done?;
     restored?;
-    network.output.record(result.record())?;
+    context.output.record(result.record())?;
     load.report.iter().try_for_each(|report| report.write(&subject, &result))?;
     match result.verdict() {
         Some(verdict) => bail!(verdict),
@@ -118,17 +118,17 @@ pub(crate) async fn run(network: &Network, load: Load) -> anyhow::Result<()> {
 
 /// Runs the test with devices of its own.
 async fn with_devices(
-    network: &Network,
+    context: &CommandContext,
     load: &Load,
     app_id: &AppId,
     handler: Arc<HandlerClient>,
     messages: MessageStream,
 ) -> anyhow::Result<LoadResult> {
-    let random = network.random.as_ref();
+    let random = context.random.as_ref();
     let devices = names(load.devices, random)?;
-    network.output.message(format_args!("Registering {} devices in {app_id}", devices.len()))?;
+    context.output.message(format_args!("Registering {} devices in {app_id}", devices.len()))?;
     let done = match register(&handler, app_id, &devices, random).await {
-        Ok(()) => measure(network, load, (app_id, &devices), handler.clone(), messages).await,
+        Ok(()) => measure(context, load, (app_id, &devices), handler.clone(), messages).await,
         Err(error) => Err(error),
     };
     let deleted = delete(&handler, app_id, &devices).await;
@@ -165,7 +165,7 @@ async fn delete(handler: &HandlerClient, app_id: &AppId, devices: &[DevId]) -> c
 }
 
 async fn measure(
-    network: &Network,
+    context: &CommandContext,
     load: &Load,
     (app_id, devices): (&AppId, &[DevId]),
     handler: Arc<HandlerClient>,
@@ -189,7 +189,7 @@ async fn measure(
         };
         running.spawn(device.run());
     }
-    let shows = network.output.is_table() && stderr().is_terminal();
+    let shows = context.output.is_table() && stderr().is_terminal();
     let mut ticks = interval(SHOW_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut result = LoadResult::new(Target { devices: load.devices, rate: load.rate });

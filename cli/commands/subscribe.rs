@@ -10,7 +10,7 @@ use serde_json::{Value, json, to_value};
 use types::{AppId, ApplicationRight, Credential, DownlinkEvent, Uplink};
 
 use crate::{
-    network::Network,
+    command_context::CommandContext,
     output::{Output, OutputOptions},
     terminal::{sanitize, say},
     values::completion,
@@ -33,19 +33,19 @@ pub(crate) struct Subscribe {
 }
 
 /// Prints messages until interrupted, or until the requested number has arrived.
-pub(crate) async fn run(network: &Network, command: Subscribe) -> anyhow::Result<()> {
-    network.output.check_columns()?;
-    let app_id = network.mqtt_application(command.app_id)?;
-    let key = network.mqtt_credential(&app_id, command.access_key, ApplicationRight::MessagesUpRead).await?;
+pub(crate) async fn run(context: &CommandContext, command: Subscribe) -> anyhow::Result<()> {
+    context.output.check_columns()?;
+    let app_id = context.mqtt_application(command.app_id)?;
+    let key = context.mqtt_credential(&app_id, command.access_key, ApplicationRight::MessagesUpRead).await?;
     let topics = Topics::uplinks().and(Topics::new("event", "+", &[])?);
-    let mut messages = connect(&network.mqtt_address().await?, &app_id, key, topics).await?;
-    network.output.message(format_args!("Listening to {app_id}; press Ctrl-C to stop"))?;
+    let mut messages = connect(&context.mqtt_address().await?, &app_id, key, topics).await?;
+    context.output.message(format_args!("Listening to {app_id}; press Ctrl-C to stop"))?;
     let mut left = command.count;
     while left != Some(0) {
         match messages.next().await.context("the connection has ended: start the command again")? {
-            Ok(received) => show(&network.output, &received)?,
+            Ok(received) => show(&context.output, &received)?,
             Err(error @ Error::Missed { .. }) => {
-                network.output.message(error)?;
+                context.output.message(error)?;
                 continue;
             }
             Err(error) => return Err(error.into()),

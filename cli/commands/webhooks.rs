@@ -17,8 +17,8 @@ use types::{AppId, Change, Secret, WebhookId};
 
 use self::args::{Set, Update, Webhooks, header};
 use crate::{
+    command_context::CommandContext,
     exit::CommandError,
-    network::Network,
     output::{Cell, Table},
     terminal::{Confirmation, confirm},
 };
@@ -26,28 +26,28 @@ use crate::{
 /// Maximum size of a file with headers: more than a webhook may have.
 const HEADER_FILE_BYTES_MAX: u64 = 1 << 20;
 
-pub(crate) async fn run(command: Webhooks, app_id: Option<AppId>, network: &Network) -> anyhow::Result<()> {
-    let app_id = network.application(app_id)?;
-    let credential = network.credential_for(&app_id).await?;
-    let client = WebhookClient::connect(&network.announcement().await?, app_id.clone(), credential)?;
+pub(crate) async fn run(command: Webhooks, app_id: Option<AppId>, context: &CommandContext) -> anyhow::Result<()> {
+    let app_id = context.application(app_id)?;
+    let credential = context.credential_for(&app_id).await?;
+    let client = WebhookClient::connect(&context.announcement().await?, app_id.clone(), credential)?;
     match command {
-        Webhooks::List => list(network, &client, &app_id).await,
-        Webhooks::Set(webhook) => set(network, &client, *webhook).await,
+        Webhooks::List => list(context, &client, &app_id).await,
+        Webhooks::Set(webhook) => set(context, &client, *webhook).await,
         Webhooks::Update(update) => {
             let (id, change) = change(*update)?;
             client.update(&id, &change).await?;
-            network.output.message(format_args!("Updated webhook {id}"))
+            context.output.message(format_args!("Updated webhook {id}"))
         }
-        Webhooks::Delete { id, confirmation } => delete(network, &client, &id, confirmation).await,
-        Webhooks::Failed { id } => failed(network, &client, &id).await,
+        Webhooks::Delete { id, confirmation } => delete(context, &client, &id, confirmation).await,
+        Webhooks::Failed { id } => failed(context, &client, &id).await,
         Webhooks::Resend { id, messages } => {
             let resent = client.resend(&id, messages).await?;
-            network.output.message(format_args!("Sending {resent} messages again"))
+            context.output.message(format_args!("Sending {resent} messages again"))
         }
     }
 }
 
-async fn list(network: &Network, client: &WebhookClient, app_id: &AppId) -> anyhow::Result<()> {
+async fn list(context: &CommandContext, client: &WebhookClient, app_id: &AppId) -> anyhow::Result<()> {
     let row = |webhook: Webhook| {
         let events = match webhook.events.is_empty() {
             true => Cell::new("all", webhook.events),
@@ -62,20 +62,20 @@ async fn list(network: &Network, client: &WebhookClient, app_id: &AppId) -> anyh
         webhooks.iter().filter_map(|webhook| Some((webhook.id.clone(), webhook.stopped.clone()?))).collect();
     let table = Table::new(columns, webhooks.into_iter().map(row));
     let hint = "Create one with `airlock webhooks set`";
-    network.output.table(table, format_args!("Application {app_id} has no webhooks. {hint}"))?;
+    context.output.table(table, format_args!("Application {app_id} has no webhooks. {hint}"))?;
     for (id, reason) in stopped {
-        network.output.message(format_args!("Webhook {id} is stopped: {reason}"))?;
+        context.output.message(format_args!("Webhook {id} is stopped: {reason}"))?;
     }
     Ok(())
 }
 
-async fn set(network: &Network, client: &WebhookClient, set: Set) -> anyhow::Result<()> {
+async fn set(context: &CommandContext, client: &WebhookClient, set: Set) -> anyhow::Result<()> {
     let Set { id, url, events, mut headers, header_file, secret_file } = set;
     let secret = secret_file.as_deref().map(read_secret).transpose()?;
     headers.extend(read_headers(header_file.as_deref())?);
     let webhook = NewWebhook { url, events, headers: headers.into_iter().collect(), secret };
     client.set(&id, &webhook).await?;
-    network.output.message(format_args!("Set webhook {id}"))
+    context.output.message(format_args!("Set webhook {id}"))
 }
 
 /// The change that the options make: what they leave out stays.
@@ -123,22 +123,22 @@ fn parse_headers(file: &Path) -> anyhow::Result<Vec<(String, Secret)>> {
 }
 
 async fn delete(
-    network: &Network,
+    context: &CommandContext,
     client: &WebhookClient,
     id: &WebhookId,
     confirmation: Confirmation,
 ) -> anyhow::Result<()> {
     confirm(format_args!("Delete webhook {id}, with what waits for it?"), confirmation)?;
     client.delete(id).await?;
-    network.output.message(format_args!("Deleted webhook {id}"))
+    context.output.message(format_args!("Deleted webhook {id}"))
 }
 
-async fn failed(network: &Network, client: &WebhookClient, id: &WebhookId) -> anyhow::Result<()> {
+async fn failed(context: &CommandContext, client: &WebhookClient, id: &WebhookId) -> anyhow::Result<()> {
     let list = client.dead_letters(id, Page::default()).await?;
     let shown = list.dead_letters.len();
     let success = if list.has_delivered { "took everything" } else { "has delivered nothing yet" };
     let row = |letter: DeadLetter| {
-        let time = network.output.time(letter.time);
+        let time = context.output.time(letter.time);
         let attempts = letter.attempts.into();
         [letter.id.into(), letter.dev_id.into(), letter.event.into(), time, attempts, letter.reason.into()]
     };
@@ -151,9 +151,9 @@ async fn failed(network: &Network, client: &WebhookClient, id: &WebhookId) -> an
         ("reason", "Reason"),
     ];
     let table = Table::new(columns, list.dead_letters.into_iter().map(row));
-    network.output.table(table, format_args!("Webhook {id} {success}"))?;
+    context.output.table(table, format_args!("Webhook {id} {success}"))?;
     if shown < list.total {
-        network.output.message(format_args!("These are the oldest {shown} of {}", list.total))?;
+        context.output.message(format_args!("These are the oldest {shown} of {}", list.total))?;
     }
     Ok(())
 }

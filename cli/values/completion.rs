@@ -14,7 +14,7 @@ use tokio::{runtime, time::timeout};
 use types::AppId;
 
 use crate::{
-    network::Network,
+    command_context::CommandContext,
     output::OutputOptions,
     serve::open_running_account,
     settings::{GlobalOptions, Settings},
@@ -30,8 +30,8 @@ const DEVICES_MAX: u32 = 500;
 pub(crate) fn applications() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         candidates(async |settings, _| {
-            let network = network(settings);
-            let applications = network.account()?.applications(&network.credential().await?).await?;
+            let context = context(settings);
+            let applications = context.account()?.applications(&context.credential().await?).await?;
             Ok(applications.into_iter().map(|it| candidate(it.id.to_string(), &it.name)).collect())
         })
     })
@@ -41,10 +41,10 @@ pub(crate) fn applications() -> ArgValueCandidates {
 pub(crate) fn devices() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         candidates(async |settings, named| {
-            let network = network(settings);
-            let app_id = network.application(named)?;
+            let context = context(settings);
+            let app_id = context.application(named)?;
             let page = Page { limit: DEVICES_MAX, offset: 0 };
-            let devices = network.handler_for(&app_id).await?.list_devices(&app_id, page).await?;
+            let devices = context.handler_for(&app_id).await?.list_devices(&app_id, page).await?;
             Ok(devices.into_iter().map(|it| candidate(it.dev_id, &it.description)).collect())
         })
     })
@@ -54,8 +54,8 @@ pub(crate) fn devices() -> ArgValueCandidates {
 pub(crate) fn gateways() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         candidates(async |settings, _| {
-            let network = network(settings);
-            let gateways = network.account()?.gateways(&network.credential().await?).await?;
+            let context = context(settings);
+            let gateways = context.account()?.gateways(&context.credential().await?).await?;
             Ok(gateways.into_iter().map(|it| candidate(it.id.to_string(), &it.frequency_plan)).collect())
         })
     })
@@ -65,10 +65,10 @@ pub(crate) fn gateways() -> ArgValueCandidates {
 pub(crate) fn webhooks() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         candidates(async |settings, named| {
-            let network = network(settings);
-            let app_id = network.application(named)?;
-            let credential = network.credential_for(&app_id).await?;
-            let client = WebhookClient::connect(&network.announcement().await?, app_id, credential)?;
+            let context = context(settings);
+            let app_id = context.application(named)?;
+            let credential = context.credential_for(&app_id).await?;
+            let client = WebhookClient::connect(&context.announcement().await?, app_id, credential)?;
             Ok(client.list().await?.into_iter().map(|it| candidate(it.id.to_string(), &it.url)).collect())
         })
     })
@@ -111,8 +111,8 @@ where
     })
 }
 
-fn network(settings: Settings) -> Network {
-    Network::new(settings, OutputOptions::default(), Arc::new(SystemClock), Arc::new(OsRandom))
+fn context(settings: Settings) -> CommandContext {
+    CommandContext::new(settings, OutputOptions::default(), Arc::new(SystemClock), Arc::new(OsRandom))
 }
 
 fn candidate(id: String, description: &str) -> CompletionCandidate {

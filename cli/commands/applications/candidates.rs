@@ -13,14 +13,14 @@ use super::{
     versions::{end, texts},
 };
 use crate::{
+    command_context::CommandContext,
     exit::CommandError,
-    network::Network,
     output::{Cell, Record, Table},
 };
 
 /// Gives a share of the devices these functions.
 pub(super) async fn start(
-    (network, handler): (&Network, &HandlerClient),
+    (context, handler): (&CommandContext, &HandlerClient),
     functions: Application,
     label: LabelOptions,
     NewShare { share, margin, uplinks_min }: NewShare,
@@ -30,18 +30,18 @@ pub(super) async fn start(
     let trial = trial(&app_id, share, margin, uplinks_min);
     let new = NewCandidate { functions: Some(functions), note, link, trial: Some(trial) };
     let version = handler.create_candidate(new).await?.version;
-    network.output.message(format_args!(
+    context.output.message(format_args!(
         "Version {version} has a share of {share} of the devices of application {app_id}: compare it with `airlock \
          applications pf share`"
     ))
 }
 
 /// Prints the results of both versions, after a change if there is one.
-pub(super) async fn share(network: &Network, change: ShareChange) -> anyhow::Result<()> {
-    let app_id = network.application(None)?;
-    let handler = network.handler_for(&app_id).await?;
+pub(super) async fn share(context: &CommandContext, change: ShareChange) -> anyhow::Result<()> {
+    let app_id = context.application(None)?;
+    let handler = context.handler_for(&app_id).await?;
     let mut candidate = match handler.get_candidate(&app_id).await {
-        Err(error) if error.kind() == Kind::NotFound => return Err(missing(network, &handler, &app_id, error).await),
+        Err(error) if error.kind() == Kind::NotFound => return Err(missing(context, &handler, &app_id, error).await),
         found => found?,
     };
     let ShareChange { share, margin, uplinks_min } = change;
@@ -52,11 +52,16 @@ pub(super) async fn share(network: &Network, change: ShareChange) -> anyhow::Res
         let trial = trial(app_id.as_str(), share, margin, uplinks_min.or(uplinks));
         candidate = handler.set_candidate(trial).await?;
     }
-    network.output.record(record(&candidate))
+    context.output.record(record(&candidate))
 }
 
 /// The error that there is no such version; it says why the last one has ended, if the handler abandoned it.
-async fn missing(network: &Network, handler: &HandlerClient, app_id: &AppId, error: client::Error) -> anyhow::Error {
+async fn missing(
+    context: &CommandContext,
+    handler: &HandlerClient,
+    app_id: &AppId,
+    error: client::Error,
+) -> anyhow::Error {
     let versions = handler.list_versions(app_id).await.unwrap_or_default();
     let newest = versions.into_iter().max_by_key(|version| version.number);
     let Some((number, abandoned)) = newest.and_then(|newest| Some((newest.number, newest.abandoned?))) else {
@@ -65,25 +70,25 @@ async fn missing(network: &Network, handler: &HandlerClient, app_id: &AppId, err
     CommandError::not_found(format!(
         "application {app_id} has no version for a share of its devices: version {number} was {}; try another one with \
          `airlock applications pf set decoder decoder.js --share 5%`",
-        end(&network.output, &abandoned)
+        end(&context.output, &abandoned)
     ))
     .into()
 }
 
 /// Makes the version live for all devices.
-pub(super) async fn promote(network: &Network) -> anyhow::Result<()> {
-    let app_id = network.application(None)?;
-    let version = network.handler_for(&app_id).await?.promote_candidate(&app_id).await?.number;
-    network.output.message(format_args!("Version {version} is live for all devices of application {app_id}"))
+pub(super) async fn promote(context: &CommandContext) -> anyhow::Result<()> {
+    let app_id = context.application(None)?;
+    let version = context.handler_for(&app_id).await?.promote_candidate(&app_id).await?.number;
+    context.output.message(format_args!("Version {version} is live for all devices of application {app_id}"))
 }
 
 /// Ends it.
-pub(super) async fn abandon(network: &Network) -> anyhow::Result<()> {
-    let app_id = network.application(None)?;
-    let handler = network.handler_for(&app_id).await?;
+pub(super) async fn abandon(context: &CommandContext) -> anyhow::Result<()> {
+    let app_id = context.application(None)?;
+    let handler = context.handler_for(&app_id).await?;
     let Candidate { version, live_version, .. } = handler.get_candidate(&app_id).await?;
     handler.abandon_candidate(&app_id).await?;
-    network.output.message(format_args!(
+    context.output.message(format_args!(
         "Abandoned version {version}: all devices of application {app_id} have version {live_version} again"
     ))
 }

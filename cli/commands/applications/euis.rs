@@ -4,7 +4,7 @@ use clap::Subcommand;
 use types::{AppEui, AppId};
 
 use crate::{
-    network::{Network, session::Selection},
+    command_context::{CommandContext, session::Selection},
     output::{Cell, Table},
     terminal::{Confirmation, confirm},
 };
@@ -35,11 +35,11 @@ pub(crate) enum Euis {
     },
 }
 
-pub(super) async fn run(command: Euis, app_id: &AppId, network: &Network) -> anyhow::Result<()> {
+pub(super) async fn run(command: Euis, app_id: &AppId, context: &CommandContext) -> anyhow::Result<()> {
     match command {
-        Euis::List => list(network, app_id).await,
-        Euis::Add { eui } => create(network, app_id, eui).await,
-        Euis::Delete { eui, confirmation } => delete(network, app_id, eui, confirmation).await,
+        Euis::List => list(context, app_id).await,
+        Euis::Add { eui } => create(context, app_id, eui).await,
+        Euis::Delete { eui, confirmation } => delete(context, app_id, eui, confirmation).await,
     }
 }
 
@@ -51,30 +51,35 @@ pub(super) fn cell(euis: &[AppEui]) -> Cell {
     Cell::list(&euis.iter().map(AppEui::to_hex).collect::<Vec<_>>(), ", ")
 }
 
-async fn list(network: &Network, app_id: &AppId) -> anyhow::Result<()> {
-    let euis = network.account()?.euis(&network.credential_for(app_id).await?, app_id).await?;
+async fn list(context: &CommandContext, app_id: &AppId) -> anyhow::Result<()> {
+    let euis = context.account()?.euis(&context.credential_for(app_id).await?, app_id).await?;
     let table = Table::new([("eui", "EUI")], euis.into_iter().map(|eui| [eui.to_hex().into()]));
     let hint = "Add one with `airlock applications euis add`";
-    network.output.table(table, format_args!("Application {app_id} has no EUIs. {hint}"))
+    context.output.table(table, format_args!("Application {app_id} has no EUIs. {hint}"))
 }
 
-async fn create(network: &Network, app_id: &AppId, named: Option<AppEui>) -> anyhow::Result<()> {
-    let (account, credential) = (network.account()?, network.credential_for(app_id).await?);
+async fn create(context: &CommandContext, app_id: &AppId, named: Option<AppEui>) -> anyhow::Result<()> {
+    let (account, credential) = (context.account()?, context.credential_for(app_id).await?);
     let eui = match named {
         Some(eui) => account.add_eui(&credential, app_id, eui).await.map(|()| eui)?,
         None => account.create_eui(&credential, app_id).await?,
     };
-    network.output.message(format_args!("Added EUI {eui} to application {app_id}"))?;
-    if network.output.is_table() { Ok(()) } else { network.output.value("eui", &eui.to_hex()) }
+    context.output.message(format_args!("Added EUI {eui} to application {app_id}"))?;
+    if context.output.is_table() { Ok(()) } else { context.output.value("eui", &eui.to_hex()) }
 }
 
-async fn delete(network: &Network, app_id: &AppId, eui: AppEui, confirmation: Confirmation) -> anyhow::Result<()> {
+async fn delete(
+    context: &CommandContext,
+    app_id: &AppId,
+    eui: AppEui,
+    confirmation: Confirmation,
+) -> anyhow::Result<()> {
     let question = format_args!("Remove EUI {eui} from application {app_id}? Another application may have it then.");
     confirm(question, confirmation)?;
-    network.account()?.delete_eui(&network.credential_for(app_id).await?, app_id, eui).await?;
+    context.account()?.delete_eui(&context.credential_for(app_id).await?, app_id, eui).await?;
     let is_selected = |selection: &Selection| selection.app_id == *app_id && selection.app_eui == Some(eui);
-    if network.files.selection()?.as_ref().is_some_and(is_selected) {
-        network.files.set_selection(&Selection { app_id: app_id.clone(), app_eui: None })?;
+    if context.files.selection()?.as_ref().is_some_and(is_selected) {
+        context.files.set_selection(&Selection { app_id: app_id.clone(), app_eui: None })?;
     }
-    network.output.message(format_args!("Removed EUI {eui} from application {app_id}"))
+    context.output.message(format_args!("Removed EUI {eui} from application {app_id}"))
 }

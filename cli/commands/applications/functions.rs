@@ -18,23 +18,23 @@ use super::{
     versions,
 };
 use crate::{
+    command_context::CommandContext,
     commands::history,
     exit::CommandError,
-    network::Network,
     output::Record,
     terminal::{can_ask, lines, sanitize, say},
     values::{json_object::JsonObject, script},
 };
 
 /// Prints the functions, of a version or those that are live, as one script, or as a record for programs.
-pub(super) async fn get(network: &Network, version: Option<u32>) -> anyhow::Result<()> {
-    let app_id = network.application(None)?;
-    let handler = network.handler_for(&app_id).await?;
+pub(super) async fn get(context: &CommandContext, version: Option<u32>) -> anyhow::Result<()> {
+    let app_id = context.application(None)?;
+    let handler = context.handler_for(&app_id).await?;
     let application = match version {
         Some(number) => handler.get_version(&app_id, number).await?.functions.unwrap_or_default(),
         None => handler.get_application(&app_id).await?,
     };
-    if network.output.is_table() { print_script(&application) } else { network.output.record(record(application)) }
+    if context.output.is_table() { print_script(&application) } else { context.output.record(record(application)) }
 }
 
 fn record(application: Application) -> Record {
@@ -71,9 +71,9 @@ fn print_script(application: &Application) -> anyhow::Result<()> {
 
 /// Sets a function or the format, after a test with the given message, or with the one that somebody at the terminal
 /// enters.
-pub(super) async fn set(network: &Network, set: SetFunction) -> anyhow::Result<()> {
+pub(super) async fn set(context: &CommandContext, set: SetFunction) -> anyhow::Result<()> {
     let SetFunction { what, file, skip_test, payload, fields, port, record, preview, label, share } = set;
-    let app_id = network.application(None)?;
+    let app_id = context.application(None)?;
     let is_encoder = what == FunctionOrFormat::Encoder;
     if is_encoder && (payload.is_some() || record.is_some()) {
         bail!(CommandError::invalid("an encoder is tested with --fields, and not with --payload or --record"));
@@ -83,8 +83,8 @@ pub(super) async fn set(network: &Network, set: SetFunction) -> anyhow::Result<(
         (None, Some(JsonObject(fields))) => Some((TestMessage::Fields(fields), port)),
         (None, None) => record.map(|record| (TestMessage::Record(record), 0)),
     };
-    let source = if format_name(what).is_none() { read_function(network, &file)? } else { String::new() };
-    let handler = network.handler_for(&app_id).await?;
+    let source = if format_name(what).is_none() { read_function(context, &file)? } else { String::new() };
+    let handler = context.handler_for(&app_id).await?;
     let mut application = handler.get_application(&app_id).await?;
     match format_name(what) {
         Some(format) => format.clone_into(&mut application.payload_format),
@@ -97,23 +97,23 @@ pub(super) async fn set(network: &Network, set: SetFunction) -> anyhow::Result<(
             per_device,
             ..DecodeAgain::default()
         };
-        let totals = history::decode::decode_all(network, &app_id, body, None).await?;
-        network.output.message("Nothing was changed: set the function without --preview")?;
+        let totals = history::decode::decode_all(context, &app_id, body, None).await?;
+        context.output.message("Nothing was changed: set the function without --preview")?;
         return totals.check();
     }
     let is_offered = message.is_none() && !skip_test && format_name(what).is_none() && !is_stdin(&file);
-    let message = if is_offered { dry_run::offer(&network.output, is_encoder)? } else { message };
+    let message = if is_offered { dry_run::offer(&context.output, is_encoder)? } else { message };
     if let Some(message) = message {
-        dry_run::run((&network.output, &handler), &application, message).await?;
+        dry_run::run((&context.output, &handler), &application, message).await?;
     }
     if share.share.is_some() {
-        return candidates::start((network, &handler), application, label, share).await;
+        return candidates::start((context, &handler), application, label, share).await;
     }
     if label.note.is_some() || label.link.is_some() {
-        return versions::create(network, &handler, application, label).await;
+        return versions::create(context, &handler, application, label).await;
     }
     handler.set_application(application).await?;
-    network.output.message(format_args!("Updated application {app_id}"))
+    context.output.message(format_args!("Updated application {app_id}"))
 }
 
 /// The `payload_format` of applications; `None` for functions.
@@ -145,9 +145,9 @@ pub(crate) fn set_function(application: &mut Application, what: FunctionOrFormat
 }
 
 /// An empty file removes a function; empty standard input more likely means that an earlier command in a pipe failed.
-fn read_function(network: &Network, file: &Path) -> anyhow::Result<String> {
+fn read_function(context: &CommandContext, file: &Path) -> anyhow::Result<String> {
     if is_stdin(file) && can_ask() {
-        network.output.message("Reading the function from standard input; end it with Ctrl-D")?;
+        context.output.message("Reading the function from standard input; end it with Ctrl-D")?;
     }
     let source = script::read(file)?;
     let hint = "standard input is empty, so nothing was changed: to remove a function, give an empty file";

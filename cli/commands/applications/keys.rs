@@ -6,7 +6,7 @@ use types::{AppId, ApplicationRight};
 
 use super::super::{join_rights, rights};
 use crate::{
-    network::Network,
+    command_context::CommandContext,
     output::{Record, Table},
     terminal::{Confirmation, confirm, sanitize},
 };
@@ -40,26 +40,26 @@ pub(crate) enum Keys {
     },
 }
 
-pub(super) async fn run(command: Keys, app_id: &AppId, network: &Network) -> anyhow::Result<()> {
+pub(super) async fn run(command: Keys, app_id: &AppId, context: &CommandContext) -> anyhow::Result<()> {
     match command {
-        Keys::List => list(network, app_id).await,
-        Keys::Add { name, rights } => create(network, app_id, NewAccessKey { name, rights }).await,
+        Keys::List => list(context, app_id).await,
+        Keys::Add { name, rights } => create(context, app_id, NewAccessKey { name, rights }).await,
         Keys::Delete { name, confirmation } => {
             let question =
                 format_args!("Delete access key {name} of application {app_id}? What uses it is refused then.");
             confirm(question, confirmation)?;
-            network.account()?.delete_access_key(&network.credential_for(app_id).await?, app_id, &name).await?;
-            network.output.message(format_args!("Deleted access key {name} of application {app_id}"))
+            context.account()?.delete_access_key(&context.credential_for(app_id).await?, app_id, &name).await?;
+            context.output.message(format_args!("Deleted access key {name} of application {app_id}"))
         }
     }
 }
 
 /// Prints the access key with that name and nothing else, so that scripts can use it.
-pub(super) async fn print(network: &Network, app_id: &AppId, name: Option<String>) -> anyhow::Result<()> {
-    let credential = network.credential_for(app_id).await?;
+pub(super) async fn print(context: &CommandContext, app_id: &AppId, name: Option<String>) -> anyhow::Result<()> {
+    let credential = context.credential_for(app_id).await?;
     let right = ApplicationRight::MessagesUpRead;
-    let key = network.access_key(&credential, app_id, name.as_deref(), right).await?;
-    network.output.value("key", key.expose())
+    let key = context.access_key(&credential, app_id, name.as_deref(), right).await?;
+    context.output.value("key", key.expose())
 }
 
 /// The keys as rows.
@@ -71,24 +71,24 @@ pub(super) fn table(keys: Vec<AccessKey>) -> Table {
     Table::new([("name", "Access key"), ("key", "Key"), ("rights", "Rights")], keys.into_iter().map(row))
 }
 
-async fn list(network: &Network, app_id: &AppId) -> anyhow::Result<()> {
-    let keys = network.account()?.access_keys(&network.credential_for(app_id).await?, app_id).await?;
+async fn list(context: &CommandContext, app_id: &AppId) -> anyhow::Result<()> {
+    let keys = context.account()?.access_keys(&context.credential_for(app_id).await?, app_id).await?;
     let hint = "Add one with `airlock applications keys add`";
-    network.output.table(table(keys), format_args!("Application {app_id} has no access keys. {hint}"))
+    context.output.table(table(keys), format_args!("Application {app_id} has no access keys. {hint}"))
 }
 
 /// Prints the key alone on the last line, so that scripts can use it.
-async fn create(network: &Network, app_id: &AppId, new: NewAccessKey) -> anyhow::Result<()> {
-    let created = network.account()?.add_access_key(&network.credential_for(app_id).await?, app_id, &new).await?;
+async fn create(context: &CommandContext, app_id: &AppId, new: NewAccessKey) -> anyhow::Result<()> {
+    let created = context.account()?.add_access_key(&context.credential_for(app_id).await?, app_id, &new).await?;
     let key = created.key.as_ref().map(|key| key.expose().to_owned()).unwrap_or_default();
     let (name, list) = (sanitize(&created.name), join_rights(&created.rights));
-    network
+    context
         .output
         .message(format_args!("Added access key {name} of application {app_id} with these rights: {list}"))?;
-    if network.output.is_table() {
-        return network.output.value("key", &key);
+    if context.output.is_table() {
+        return context.output.value("key", &key);
     }
-    network.output.record(Record::new([
+    context.output.record(Record::new([
         (("name", "Access key"), created.name.into()),
         (("key", "Key"), key.into()),
         (("rights", "Rights"), rights(&created.rights)),

@@ -5,19 +5,23 @@ use api::rest::account::Application;
 use types::{AppEui, AppId};
 
 use crate::{
+    command_context::{CommandContext, session::Selection},
     exit::CommandError,
-    network::{Network, session::Selection},
     terminal::{ask, sanitize, warn},
 };
 
 /// Selects an existing application, and one of its EUIs.
-pub(super) async fn run(network: &Network, app_id: Option<AppId>, app_eui: Option<AppEui>) -> anyhow::Result<()> {
+pub(super) async fn run(
+    context: &CommandContext,
+    app_id: Option<AppId>,
+    app_eui: Option<AppEui>,
+) -> anyhow::Result<()> {
     let application = match app_id {
         Some(app_id) => {
-            let credential = network.credential_for(&app_id).await?;
-            network.account()?.application(&credential, &app_id).await?
+            let credential = context.credential_for(&app_id).await?;
+            context.account()?.application(&credential, &app_id).await?
         }
-        None => choose(network.account()?.applications(&network.credential().await?).await?)?,
+        None => choose(context.account()?.applications(&context.credential().await?).await?)?,
     };
     if let Some(eui) = app_eui.filter(|eui| !application.euis.contains(eui)) {
         let id = &application.id;
@@ -25,15 +29,15 @@ pub(super) async fn run(network: &Network, app_id: Option<AppId>, app_eui: Optio
             "application {id} has no EUI {eui}: `airlock applications info` shows its EUIs"
         )));
     }
-    remember(network, application.id, app_eui)
+    remember(context, application.id, app_eui)
 }
 
-pub(super) fn remember(network: &Network, app_id: AppId, app_eui: Option<AppEui>) -> anyhow::Result<()> {
+pub(super) fn remember(context: &CommandContext, app_id: AppId, app_eui: Option<AppEui>) -> anyhow::Result<()> {
     let selection = Selection { app_id, app_eui };
-    network.files.set_selection(&selection)?;
+    context.files.set_selection(&selection)?;
     match selection.app_eui {
-        Some(eui) => network.output.message(format_args!("Selected application {} with EUI {eui}", selection.app_id)),
-        None => network.output.message(format_args!("Selected application {}", selection.app_id)),
+        Some(eui) => context.output.message(format_args!("Selected application {} with EUI {eui}", selection.app_id)),
+        None => context.output.message(format_args!("Selected application {}", selection.app_id)),
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use types::{AppId, InvalidSilentAfter, SilentAfter};
 
 use crate::{
-    network::Network,
+    command_context::CommandContext,
     output::{Cell, Record},
 };
 
@@ -24,16 +24,16 @@ impl FromStr for Time {
 }
 
 /// Sets the time, or prints it if none is given.
-pub(super) async fn run(network: &Network, app_id: AppId, time: Option<Time>) -> anyhow::Result<()> {
-    let credential = network.credential_for(&app_id).await?;
-    let client = SilenceClient::connect(&network.announcement().await?, app_id.clone(), credential)?;
-    let Some(Time(after)) = time else { return network.output.record(record(client.get().await?)) };
+pub(super) async fn run(context: &CommandContext, app_id: AppId, time: Option<Time>) -> anyhow::Result<()> {
+    let credential = context.credential_for(&app_id).await?;
+    let client = SilenceClient::connect(&context.announcement().await?, app_id.clone(), credential)?;
+    let Some(Time(after)) = time else { return context.output.record(record(client.get().await?)) };
     client.set(after).await?;
     match after {
-        Some(after) => network
+        Some(after) => context
             .output
             .message(format_args!("Devices of application {app_id} count as silent after {after} without an uplink")),
-        None => network.output.message(format_args!("Devices of application {app_id} never count as silent")),
+        None => context.output.message(format_args!("Devices of application {app_id} never count as silent")),
     }
 }
 

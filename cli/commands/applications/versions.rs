@@ -13,14 +13,14 @@ use types::{AppId, Timestamp};
 
 use super::{args::LabelOptions, percent::Percent};
 use crate::{
-    network::Network,
+    command_context::CommandContext,
     output::{Cell, Output, Table},
     terminal::{lines, say},
 };
 
 /// Lists the versions, the newest first.
-pub(super) async fn list(network: &Network, app_id: &AppId) -> anyhow::Result<()> {
-    let versions = network.handler_for(app_id).await?.list_versions(app_id).await?;
+pub(super) async fn list(context: &CommandContext, app_id: &AppId) -> anyhow::Result<()> {
+    let versions = context.handler_for(app_id).await?.list_versions(app_id).await?;
     let columns = [
         ("number", "Version"),
         ("live", "Live"),
@@ -34,18 +34,18 @@ pub(super) async fn list(network: &Network, app_id: &AppId) -> anyhow::Result<()
         ("limits", ""),
         ("abandoned", ""),
     ];
-    let rows = versions.into_iter().map(|version| row(network, version));
-    network.output.table(Table::new(columns, rows), format_args!("Application {app_id} has no versions"))
+    let rows = versions.into_iter().map(|version| row(context, version));
+    context.output.table(Table::new(columns, rows), format_args!("Application {app_id} has no versions"))
 }
 
-fn row(network: &Network, version: Version) -> [Cell; 11] {
+fn row(context: &CommandContext, version: Version) -> [Cell; 11] {
     let Version { number, hash, time, changed_by, note, link, live, restores, .. } = version;
     let Version { functions, share_percent, dialect, limits, abandoned, .. } = version;
     let unknown = || Cell::new("", Value::Null);
-    let time = if time == 0 { unknown() } else { network.output.time(Timestamp::from_nanos(time)) };
+    let time = if time == 0 { unknown() } else { context.output.time(Timestamp::from_nanos(time)) };
     let short = hash.get(..16).unwrap_or(&hash).to_owned();
     let restored = (restores > 0).then(|| format!("restores version {restores}"));
-    let ended = abandoned.as_ref().map(|abandoned| end(&network.output, abandoned));
+    let ended = abandoned.as_ref().map(|abandoned| end(&context.output, abandoned));
     let in_use = match &abandoned {
         _ if share_percent > 0.0 => Cell::new(Percent(share_percent).to_string(), live),
         Some(_) if !live => Cell::new("abandoned", live),
@@ -107,29 +107,33 @@ fn format(payload_format: String, dialect: &str) -> Cell {
 }
 
 /// Prints what changed between two versions.
-pub(super) async fn diff((network, app_id): (&Network, &AppId), from: u32, to: Option<u32>) -> anyhow::Result<()> {
+pub(super) async fn diff(
+    (context, app_id): (&CommandContext, &AppId),
+    from: u32,
+    to: Option<u32>,
+) -> anyhow::Result<()> {
     let to = to.unwrap_or_default();
-    let diff = network.handler_for(app_id).await?.compare_versions(app_id, from, to).await?;
-    match network.output.is_table() {
-        true if diff.is_empty() => network.output.message("The versions are equal"),
+    let diff = context.handler_for(app_id).await?.compare_versions(app_id, from, to).await?;
+    match context.output.is_table() {
+        true if diff.is_empty() => context.output.message("The versions are equal"),
         // Another collaborator may have put terminal escapes into it.
         true if io::stdout().is_terminal() => say(lines(&diff)),
         true => say(diff.trim_end_matches('\n')),
-        false => network.output.value("diff", &diff),
+        false => context.output.value("diff", &diff),
     }
 }
 
 /// Makes an older version live again.
 pub(super) async fn restore(
-    (network, app_id): (&Network, &AppId),
+    (context, app_id): (&CommandContext, &AppId),
     number: u32,
     label: LabelOptions,
 ) -> anyhow::Result<()> {
-    let handler = network.handler_for(app_id).await?;
+    let handler = context.handler_for(app_id).await?;
     let before = handler.get_version(app_id, 0).await?.number;
     let has_label = label.note.is_some() || label.link.is_some();
     let live = handler.restore_version(sent(app_id, number, label)).await?.number;
-    network.output.message(match (live == before, has_label) {
+    context.output.message(match (live == before, has_label) {
         (false, _) => format!("Restored version {number} of application {app_id} as version {live}"),
         (true, true) => format!("Version {number} of application {app_id} is live already: labelled version {live}"),
         (true, false) => format!("Version {number} of application {app_id} is live already: nothing was changed"),
@@ -138,20 +142,20 @@ pub(super) async fn restore(
 
 /// Changes the parts of a label that are given.
 pub(super) async fn label(
-    (network, app_id): (&Network, &AppId),
+    (context, app_id): (&CommandContext, &AppId),
     number: u32,
     label: LabelOptions,
 ) -> anyhow::Result<()> {
-    let handler = network.handler_for(app_id).await?;
+    let handler = context.handler_for(app_id).await?;
     let Version { note, link, .. } = handler.get_version(app_id, number).await?;
     let label = LabelOptions { note: label.note.or(Some(note)), link: label.link.or(Some(link)) };
     handler.label_version(sent(app_id, number, label)).await?;
-    network.output.message(format_args!("Labelled version {number} of application {app_id}"))
+    context.output.message(format_args!("Labelled version {number} of application {app_id}"))
 }
 
 /// Sets functions with a label, and says which version they are.
 pub(super) async fn create(
-    network: &Network,
+    context: &CommandContext,
     handler: &HandlerClient,
     functions: Application,
     label: LabelOptions,
@@ -159,7 +163,7 @@ pub(super) async fn create(
     let app_id = functions.app_id.clone();
     let (note, link) = texts(label);
     let version = handler.create_version(NewVersion { functions: Some(functions), note, link }).await?;
-    network.output.message(format_args!("Updated application {app_id}: version {} is live", version.number))
+    context.output.message(format_args!("Updated application {app_id}: version {} is live", version.number))
 }
 
 fn sent(app_id: &AppId, number: u32, label: LabelOptions) -> VersionLabel {

@@ -7,14 +7,14 @@ use device_file::new_device;
 use types::{AccessKey, AppEui, AppId, AppKey, ApplicationRight, Credential, DevEui, DevId, Kind, Kinded};
 
 use super::args::{Register, RegisterCommand};
-use crate::{network::Network, output::Record, values::location::Location};
+use crate::{command_context::CommandContext, output::Record, values::location::Location};
 
 /// The name of the access key with which the handler registers devices that join.
 const ACCESS_KEY_NAME: &str = "register-on-join";
 
 /// Handler, application and credential for registering devices.
 pub(super) struct Registration<'a> {
-    pub(super) network: &'a Network,
+    pub(super) context: &'a CommandContext,
     pub(super) handler: HandlerClient,
     pub(super) credential: Credential,
     pub(super) app_id: AppId,
@@ -35,7 +35,7 @@ async fn one(
     (dev_eui, app_key): (Option<DevEui>, Option<AppKey>),
     location: Option<Location>,
 ) -> anyhow::Result<()> {
-    let dev_eui = dev_eui.unwrap_or_else(|| random_eui(registration.network.random.as_ref()));
+    let dev_eui = dev_eui.unwrap_or_else(|| random_eui(registration.context.random.as_ref()));
     let mut device = new_device(registration.app_id.clone(), dev_id, registration.app_eui, dev_eui);
     if let Some(location) = location {
         // The handler stores single precision.
@@ -62,12 +62,12 @@ async fn on_join(registration: Registration<'_>, prefix: DevId, app_key: Option<
 
 impl Registration<'_> {
     fn app_key(&self, given: Option<AppKey>) -> AppKey {
-        given.unwrap_or_else(|| AppKey::new(random_key(self.network.random.as_ref())))
+        given.unwrap_or_else(|| AppKey::new(random_key(self.context.random.as_ref())))
     }
 
     /// The access key for registering on join; created if there is none.
     async fn access_key(&self) -> anyhow::Result<AccessKey> {
-        let account = self.network.account()?;
+        let account = self.context.account()?;
         let keys = account.access_keys(&self.credential, &self.app_id).await?;
         let key = match keys.into_iter().find(|key| key.name == ACCESS_KEY_NAME) {
             Some(key) if key.rights.contains(&ApplicationRight::Devices) => key,
@@ -95,8 +95,8 @@ impl Registration<'_> {
         let (app_eui, dev_eui) = (lorawan.app_eui.to_hex(), lorawan.dev_eui.to_hex());
         lorawan.app_key = Some(app_key);
         self.handler.set_device(device.into()).await?;
-        self.network.output.message(format_args!("Registered device {dev_id}"))?;
-        self.network.output.record(Record::new([
+        self.context.output.message(format_args!("Registered device {dev_id}"))?;
+        self.context.output.record(Record::new([
             (("app_eui", "AppEUI"), app_eui.into()),
             (("dev_eui", "DevEUI"), dev_eui.into()),
             (("app_key", "AppKey"), app_key_hex.into()),

@@ -11,7 +11,7 @@ use server::private_file::write_private;
 use types::AppId;
 
 use super::{all, file::FileFormat};
-use crate::network::Network;
+use crate::command_context::CommandContext;
 
 #[derive(Debug, Args)]
 pub(crate) struct Export {
@@ -26,7 +26,7 @@ pub(crate) struct Export {
 }
 
 pub(super) async fn run(
-    network: &Network,
+    context: &CommandContext,
     handler: &HandlerClient,
     app_id: &AppId,
     export: Export,
@@ -44,7 +44,7 @@ pub(super) async fn run(
     let mut bytes = Vec::new();
     write(&mut bytes, &devices, &export)?;
     write_private(file, &bytes).with_context(|| format!("cannot write {}", file.display()))?;
-    network.output.message(format_args!("Wrote {} devices to {}", devices.len(), file.display()))
+    context.output.message(format_args!("Wrote {} devices to {}", devices.len(), file.display()))
 }
 
 fn write(to: &mut dyn io::Write, devices: &[Device], export: &Export) -> anyhow::Result<()> {

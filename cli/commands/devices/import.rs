@@ -17,8 +17,8 @@ use super::{
     file::{FileFormat, read},
 };
 use crate::{
+    command_context::CommandContext,
     exit::BadRows,
-    network::Network,
     output::{Cell, Output, Table},
 };
 
@@ -41,7 +41,7 @@ pub(crate) struct Import {
 }
 
 pub(super) async fn run(
-    network: &Network,
+    context: &CommandContext,
     handler: &HandlerClient,
     (app_id, app_eui): (AppId, AppEui),
     import: Import,
@@ -52,26 +52,26 @@ pub(super) async fn run(
     let mut plan = plan(rows, registered, (&app_id, app_eui), allowed);
     if !plan.bad.is_empty() {
         let count = plan.bad.len();
-        list_bad(&network.output, plan.bad)?;
+        list_bad(&context.output, plan.bad)?;
         return Err(BadRows::Found(count).into());
     }
     let refused = match import.dry_run {
-        true => elsewhere::taken(network, &app_id, &plan).await?,
-        false => write(network, handler, (&app_id, &plan)).await?,
+        true => elsewhere::taken(context, &app_id, &plan).await?,
+        false => write(context, handler, (&app_id, &plan)).await?,
     };
     let numbers: HashSet<usize> = refused.iter().map(|bad| bad.number).collect();
     plan.planned.retain(|planned| !numbers.contains(&planned.number));
     // For a program, there is one table.
-    let lists_planned = if network.output.is_table() { import.dry_run } else { refused.is_empty() };
+    let lists_planned = if context.output.is_table() { import.dry_run } else { refused.is_empty() };
     if lists_planned {
         let outcomes = plan.planned.iter().map(outcome);
-        network.output.table(Table::new(COLUMNS, outcomes), "The file has no devices")?;
+        context.output.table(Table::new(COLUMNS, outcomes), "The file has no devices")?;
     }
     let count = refused.len();
     if count > 0 {
-        list_bad(&network.output, refused)?;
+        list_bad(&context.output, refused)?;
     }
-    summary(&network.output, &plan, import.dry_run)?;
+    summary(&context.output, &plan, import.dry_run)?;
     match (count, import.dry_run) {
         (0, _) => Ok(()),
         (_, true) => Err(BadRows::WouldBeRefused(count).into()),
@@ -96,7 +96,7 @@ fn list_bad(output: &Output, bad: Vec<BadRow>) -> anyhow::Result<()> {
 /// Sets the devices that differ, some at the same time, and returns the rows that were refused. After the first failure
 /// of another kind no further one is begun.
 async fn write(
-    network: &Network,
+    context: &CommandContext,
     handler: &HandlerClient,
     (app_id, plan): (&AppId, &Plan),
 ) -> anyhow::Result<Vec<BadRow>> {
@@ -116,9 +116,9 @@ async fn write(
     refused.sort_by_key(|bad| bad.number);
     let Some((planned, error)) = failed else { return Ok(refused) };
     if !refused.is_empty() {
-        list_bad(&network.output, refused)?;
+        list_bad(&context.output, refused)?;
     }
-    network.output.message(format_args!("Set {done} devices before an error; import again to go on after them"))?;
+    context.output.message(format_args!("Set {done} devices before an error; import again to go on after them"))?;
     if is_exhausted(&error) {
         bail!("the handler takes no more calls for now: import again later, it goes on after what is done ({error})");
     }

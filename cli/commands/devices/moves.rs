@@ -14,8 +14,8 @@ use types::{AppId, DevId, Kind, Kinded};
 
 use super::all;
 use crate::{
+    command_context::CommandContext,
     exit::CommandError,
-    network::Network,
     output::Table,
     terminal::{Confirmation, confirm},
     values::completion,
@@ -43,12 +43,12 @@ pub(crate) struct MoveDevices {
 }
 
 /// Moves the devices, some at the same time. Those that cannot be moved are listed.
-pub(super) async fn run(network: &Network, app_id: &AppId, moves: MoveDevices) -> anyhow::Result<()> {
+pub(super) async fn run(context: &CommandContext, app_id: &AppId, moves: MoveDevices) -> anyhow::Result<()> {
     if moves.to == *app_id {
         let text = format!("the devices are in application {app_id} already: name another one with --to");
         bail!(CommandError::invalid(text));
     }
-    let handler = network.handler(network.credential_for_all(&[app_id, &moves.to]).await?).await?;
+    let handler = context.handler(context.credential_for_all(&[app_id, &moves.to]).await?).await?;
     let dev_ids = match &moves.matching {
         Some(text) => matching(&handler, app_id, text).await?,
         None => {
@@ -58,20 +58,20 @@ pub(super) async fn run(network: &Network, app_id: &AppId, moves: MoveDevices) -
     };
     let (to, confirmation) = (&moves.to, moves.confirmation);
     match (dev_ids.as_slice(), moves.to_dev_id) {
-        ([], _) => network.output.message(format_args!("Application {app_id} has no such device")),
+        ([], _) => context.output.message(format_args!("Application {app_id} has no such device")),
         ([dev_id], to_dev_id) => {
             confirm(format_args!("Move device {dev_id} of application {app_id} to application {to}?"), confirmation)?;
             let to_dev_id = to_dev_id.as_ref().unwrap_or(dev_id);
             let moved = handler.move_device((app_id, dev_id), (to, to_dev_id)).await?;
             let name = if to_dev_id == dev_id { String::new() } else { format!(" as {to_dev_id}") };
-            network.output.message(format_args!("Moved device {dev_id} to application {to}{name}"))?;
-            dropped(network, moved.dropped_downlinks.into())
+            context.output.message(format_args!("Moved device {dev_id} to application {to}{name}"))?;
+            dropped(context, moved.dropped_downlinks.into())
         }
         (_, Some(_)) => bail!(CommandError::invalid("--to-dev-id is for one device: leave it out, or name one")),
         (several, None) => {
             let count = several.len();
             confirm(format_args!("Move {count} devices of application {app_id} to application {to}?"), confirmation)?;
-            move_several(network, &handler, (app_id, to), several).await
+            move_several(context, &handler, (app_id, to), several).await
         }
     }
 }
@@ -88,7 +88,7 @@ async fn matching(handler: &HandlerClient, app_id: &AppId, text: &str) -> anyhow
 }
 
 async fn move_several(
-    network: &Network,
+    context: &CommandContext,
     handler: &HandlerClient,
     (app_id, to): (&AppId, &AppId),
     dev_ids: &[DevId],
@@ -110,14 +110,14 @@ async fn move_several(
         outcomes.iter().filter_map(|(dev_id, outcome)| Some((*dev_id, outcome.as_ref().err()?))).collect();
     let row = |(dev_id, reason): &(&DevId, &String)| [dev_id.as_str().into(), reason.as_str().into()];
     if !failed.is_empty() {
-        network.output.table(Table::new([("dev_id", "DevID"), ("reason", "Reason")], failed.iter().map(row)), "")?;
+        context.output.table(Table::new([("dev_id", "DevID"), ("reason", "Reason")], failed.iter().map(row)), "")?;
     }
-    network.output.message(format_args!(
+    context.output.message(format_args!(
         "Moved {} of {} devices to application {to}",
         moved().count(),
         dev_ids.len()
     ))?;
-    dropped(network, moved().map(|moved| u64::from(moved.dropped_downlinks)).sum())?;
+    dropped(context, moved().map(|moved| u64::from(moved.dropped_downlinks)).sum())?;
     // A call that was not answered may have moved its device.
     let known = if is_over.load(Ordering::Relaxed) { ", as far as is known" } else { "" };
     match failed.len() {
@@ -133,10 +133,10 @@ fn concerns_all(kind: Kind) -> bool {
 }
 
 /// Says how many downlinks waited for what was moved.
-fn dropped(network: &Network, downlinks: u64) -> anyhow::Result<()> {
+fn dropped(context: &CommandContext, downlinks: u64) -> anyhow::Result<()> {
     match downlinks {
         0 => Ok(()),
-        1 => network.output.message("Dropped 1 downlink that waited"),
-        count => network.output.message(format_args!("Dropped {count} downlinks that waited")),
+        1 => context.output.message("Dropped 1 downlink that waited"),
+        count => context.output.message(format_args!("Dropped {count} downlinks that waited")),
     }
 }

@@ -5,19 +5,19 @@ use client::{handler::HandlerClient, random_key};
 use types::{AppId, AppKey, AppSKey, DevId, NwkSKey};
 
 use super::read;
-use crate::{network::Network, output::Record};
+use crate::{command_context::CommandContext, output::Record};
 
 /// The activation constraint of devices that do not join.
 const ABP: &str = "abp";
 
 /// Sets an address that fits the device's activation constraints and new session keys, and resets the frame counters.
 pub(super) async fn run(
-    network: &Network,
+    context: &CommandContext,
     handler: &HandlerClient,
     (app_id, dev_id): (&AppId, &DevId),
     (nwk_s_key, app_s_key): (Option<NwkSKey>, Option<AppSKey>),
 ) -> anyhow::Result<()> {
-    let random = network.random.as_ref();
+    let random = context.random.as_ref();
     let (device, mut lorawan) = read(handler, app_id, dev_id).await?;
     let nwk_s_key = nwk_s_key.unwrap_or_else(|| NwkSKey::new(random_key(random)));
     let app_s_key = app_s_key.unwrap_or_else(|| AppSKey::new(random_key(random)));
@@ -35,6 +35,6 @@ pub(super) async fn run(
     (lorawan.dev_addr, lorawan.nwk_s_key, lorawan.app_s_key) = (Some(dev_addr), Some(nwk_s_key), Some(app_s_key));
     (lorawan.f_cnt_up, lorawan.f_cnt_down) = (0, 0);
     handler.set_device(Device { lorawan_device: Some(lorawan), ..device }.into()).await?;
-    network.output.message(format_args!("Personalized device {dev_id}"))?;
-    network.output.record(record)
+    context.output.message(format_args!("Personalized device {dev_id}"))?;
+    context.output.record(record)
 }

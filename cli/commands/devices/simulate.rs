@@ -11,8 +11,8 @@ use client::{HexBytes, handler::HandlerClient};
 use types::{AppId, DevId};
 
 use crate::{
+    command_context::CommandContext,
     commands::applications::dry_run::{print_logs, print_uplink},
-    network::Network,
     terminal::lines,
     values::completion,
 };
@@ -38,15 +38,15 @@ pub(crate) struct Simulate {
 
 /// Sends the uplink, or those of the file.
 pub(super) async fn run(
-    network: &Network,
+    context: &CommandContext,
     handler: &HandlerClient,
     app_id: &AppId,
     simulate: Simulate,
 ) -> anyhow::Result<()> {
     match simulate {
-        Simulate { batch: Some(file), .. } => batch::run(network, handler, app_id, &file).await,
+        Simulate { batch: Some(file), .. } => batch::run(context, handler, app_id, &file).await,
         Simulate { dev_id: Some(dev_id), payload: Some(HexBytes(payload)), port, .. } => {
-            one(network, handler, (app_id, dev_id), payload, port).await
+            one(context, handler, (app_id, dev_id), payload, port).await
         }
         Simulate { .. } => bail!("name a device and a payload, or a file with --batch"),
     }
@@ -54,7 +54,7 @@ pub(super) async fn run(
 
 /// Sends the uplink. An error if its functions fail, although it is published then, too.
 async fn one(
-    network: &Network,
+    context: &CommandContext,
     handler: &HandlerClient,
     (app_id, dev_id): (&AppId, DevId),
     payload: Vec<u8>,
@@ -63,10 +63,10 @@ async fn one(
     let (app_id, id) = (app_id.to_string(), dev_id.to_string());
     let uplink = SimulatedUplinkMessage { app_id, dev_id: id, payload: payload.clone(), port };
     let result = handler.simulate_uplink(uplink).await?;
-    network.output.message(format_args!("Simulated uplink of {dev_id} sent"))?;
-    let Some(outcome) = result.outcome else { return network.output.message(why_missing(&result)) };
+    context.output.message(format_args!("Simulated uplink of {dev_id} sent"))?;
+    let Some(outcome) = result.outcome else { return context.output.message(why_missing(&result)) };
     if !outcome.failure.is_empty() {
-        print_logs(&network.output, &outcome.logs)?;
+        print_logs(&context.output, &outcome.logs)?;
         bail!("the uplink was published without fields: {}", lines(&outcome.failure));
     }
     let published = DryUplinkResult {
@@ -79,7 +79,7 @@ async fn one(
         fuel: result.fuel,
         microseconds: result.microseconds,
     };
-    print_uplink(&network.output, &published)
+    print_uplink(&context.output, &published)
 }
 
 /// Explains why the handler did not return fields. Those of v2, and older ones of ours, return neither fields nor cost.

@@ -17,17 +17,17 @@ use super::{
     work::{Sum, Work},
 };
 use crate::{
+    command_context::CommandContext,
     commands::applications::{args::FunctionOrFormat, functions::set_function},
-    network::Network,
     values::script,
 };
 
-pub(super) async fn run(network: &Network, app_id: &AppId, decode: Decode) -> anyhow::Result<()> {
+pub(super) async fn run(context: &CommandContext, app_id: &AppId, decode: Decode) -> anyhow::Result<()> {
     let Decode { selection, functions, version, recorded_limits, write, publish, rate, after, html } = decode;
     let functions = match functions {
         Some(file) => {
             let decoder = script::read(&file)?;
-            let mut application = network.handler_for(app_id).await?.get_application(app_id).await?;
+            let mut application = context.handler_for(app_id).await?.get_application(app_id).await?;
             set_function(&mut application, FunctionOrFormat::Decoder, decoder);
             Some(HandlerApplication::from(application))
         }
@@ -41,27 +41,32 @@ pub(super) async fn run(network: &Network, app_id: &AppId, decode: Decode) -> an
         publish,
         publish_per_s: rate.unwrap_or_default(),
         after: after.unwrap_or_default(),
-        ..selection.decode_again(network.clock.now())
+        ..selection.decode_again(context.clock.now())
     };
-    decode_all(network, app_id, body, html.as_deref()).await?.check()
+    decode_all(context, app_id, body, html.as_deref()).await?.check()
 }
 
-pub(super) async fn verify(network: &Network, app_id: &AppId, selection: Selection, sample: u32) -> anyhow::Result<()> {
-    let body = DecodeAgain { verify: true, per_device: sample, ..selection.decode_again(network.clock.now()) };
-    decode_all(network, app_id, body, None).await?.check_repeated()
+pub(super) async fn verify(
+    context: &CommandContext,
+    app_id: &AppId,
+    selection: Selection,
+    sample: u32,
+) -> anyhow::Result<()> {
+    let body = DecodeAgain { verify: true, per_device: sample, ..selection.decode_again(context.clock.now()) };
+    decode_all(context, app_id, body, None).await?.check_repeated()
 }
 
 /// Has the handler decode all of these uplinks, and adds up its reports. The totals are printed, and written to a page
 /// if one is wanted, also where it stops too early.
 pub(crate) async fn decode_all(
-    network: &Network,
+    context: &CommandContext,
     app_id: &AppId,
     body: DecodeAgain,
     html: Option<&Path>,
 ) -> anyhow::Result<Totals> {
     // What is limited by device counts from the start, so it cannot go on.
     let is_resumable = body.per_device == 0;
-    let work = Work { network, app_id, noun: "uplinks", after: body.after.clone(), is_resumable };
+    let work = Work { context, app_id, noun: "uplinks", after: body.after.clone(), is_resumable };
     let start = async |announcement: &Announcement, credential: &Credential, after: &str| {
         let body = DecodeAgain { after: after.to_owned(), ..body.clone() };
         DecodeReports::start(announcement, app_id, credential, &body).await
@@ -74,7 +79,7 @@ pub(crate) async fn decode_all(
     if done.is_err() && totals.examined() == 0 {
         return done.map(|()| totals);
     }
-    let printed = totals.print(&network.output);
+    let printed = totals.print(&context.output);
     let written = page.map_or(Ok(()), |page| write_page(page, &totals.html(app_id)));
     done.and(written).and(printed).map(|()| totals)
 }

@@ -20,8 +20,8 @@ use super::{
     export::write,
 };
 use crate::{
+    command_context::CommandContext,
     exit::CommandError,
-    network::Network,
     terminal::{sanitize, warn},
 };
 
@@ -48,9 +48,9 @@ impl Directory {
         &self,
         filter: Filter,
         limit: usize,
-        network: &Network,
+        context: &CommandContext,
     ) -> anyhow::Result<(Vec<StoredRecord>, usize)> {
-        let mut query = self.query(filter, network)?;
+        let mut query = self.query(filter, context)?;
         let (mut records, mut unread) = (Vec::new(), BTreeSet::<PathBuf>::new());
         while records.len() < limit {
             query.limit = (limit - records.len()).min(LIMIT_MAX);
@@ -91,9 +91,9 @@ impl Directory {
         &self,
         filter: Filter,
         (file, format): (Option<&Path>, Format),
-        network: &Network,
+        context: &CommandContext,
     ) -> anyhow::Result<()> {
-        let (query, format) = (self.query(filter, network)?, format.name().parse()?);
+        let (query, format) = (self.query(filter, context)?, format.name().parse()?);
         let mut skipped = Vec::new();
         let parts = self.history.export(query, format).map_err(anyhow::Error::from).map_ok(|part| match part {
             ExportPart::Bytes(bytes) => bytes,
@@ -102,7 +102,7 @@ impl Directory {
                 Bytes::new()
             }
         });
-        write(network, file, parts).await?;
+        write(context, file, parts).await?;
         warn_skipped(&skipped)?;
         check_all_read(self.unread(skipped.len()))
     }
@@ -112,8 +112,8 @@ impl Directory {
         self.history.skipped().len() + skipped
     }
 
-    fn query(&self, filter: Filter, network: &Network) -> anyhow::Result<Query> {
-        let query = record_query(self.app_id.clone(), filter.query(&self.app_id, network.clock.now()));
+    fn query(&self, filter: Filter, context: &CommandContext) -> anyhow::Result<Query> {
+        let query = record_query(self.app_id.clone(), filter.query(&self.app_id, context.clock.now()));
         let query = query.map_err(|error| CommandError::invalid(error.to_string()))?;
         // Its pages need not fit into a response.
         Ok(Query { bytes_max: Query::of(self.app_id.clone()).bytes_max, ..query })

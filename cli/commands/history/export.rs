@@ -14,25 +14,25 @@ use types::AppId;
 use workbench::PendingFile;
 
 use super::args::{Filter, Format};
-use crate::{exit::CommandError, network::Network, terminal::sanitize};
+use crate::{command_context::CommandContext, exit::CommandError, terminal::sanitize};
 
 /// Writes all records that are wanted.
 pub(super) async fn run(
-    network: &Network,
+    context: &CommandContext,
     app_id: &AppId,
     filter: Filter,
     file: Option<&Path>,
     format: Format,
 ) -> anyhow::Result<()> {
-    let query = filter.query(app_id, network.clock.now());
-    let credential = network.credential_for(app_id).await?;
-    let announcement = network.announcement().await?;
+    let query = filter.query(app_id, context.clock.now());
+    let credential = context.credential_for(app_id).await?;
+    let announcement = context.announcement().await?;
     let mut export = Export::start(&announcement, app_id, &credential, &query, format.name()).await?;
     let parts = stream::try_unfold(&mut export, async |export| {
         let part = export.next().await?;
         anyhow::Ok(part.map(|part| (part, export)))
     });
-    write(network, file, parts).await?;
+    write(context, file, parts).await?;
     match export.unreadable_files() {
         None => Ok(()),
         Some(names) => {
@@ -44,7 +44,7 @@ pub(super) async fn run(
 
 /// Writes what comes to a file, or to standard output.
 pub(super) async fn write(
-    network: &Network,
+    context: &CommandContext,
     file: Option<&Path>,
     parts: impl Stream<Item = anyhow::Result<Bytes>>,
 ) -> anyhow::Result<()> {
@@ -53,7 +53,7 @@ pub(super) async fn write(
     let mut file = PendingFile::create(path).with_context(|| format!("cannot create {}", path.display()))?;
     let bytes = copy(parts, &mut file).await?;
     file.finish().with_context(|| format!("cannot write {}", path.display()))?;
-    network.output.message(format_args!("Wrote {bytes} bytes to {}", path.display()))
+    context.output.message(format_args!("Wrote {bytes} bytes to {}", path.display()))
 }
 
 /// Writes what comes, and returns how many bytes that was.

@@ -20,8 +20,8 @@ use tokio::{
 use types::{AppId, Credential};
 
 use crate::{
+    command_context::CommandContext,
     exit::{CommandError, Interrupted},
-    network::Network,
     terminal::warn,
 };
 
@@ -31,7 +31,7 @@ const RETRY_WAIT: Duration = Duration::from_secs(3);
 
 /// Work that a handler does.
 pub(super) struct Work<'a> {
-    pub(super) network: &'a Network,
+    pub(super) context: &'a CommandContext,
     pub(super) app_id: &'a AppId,
     /// The items of the work, such as `uplinks`.
     pub(super) noun: &'static str,
@@ -86,8 +86,8 @@ impl Work<'_> {
         sum: &mut impl Sum<R>,
         start: impl AsyncFn(&Announcement, &Credential, &str) -> client::Result<Reports<R>>,
     ) -> anyhow::Result<()> {
-        let credential = self.network.credential_for(self.app_id).await?;
-        let announcement = self.network.announcement().await?;
+        let credential = self.context.credential_for(self.app_id).await?;
+        let announcement = self.context.announcement().await?;
         let mut attempts = 1;
         loop {
             let before = sum.examined();
@@ -138,7 +138,7 @@ impl Work<'_> {
     }
 
     fn shows_progress(&self) -> bool {
-        self.network.output.is_table() && stderr().is_terminal()
+        self.context.output.is_table() && stderr().is_terminal()
     }
 
     fn clear_progress(&self) {

@@ -3,18 +3,18 @@
 use api::rest::account::ListedUser;
 use types::Username;
 
-use crate::{network::Network, output::Table};
+use crate::{command_context::CommandContext, output::Table};
 
 /// Prints the next page that has users: the service looks at some hundred names for each.
-pub(super) async fn run(network: &Network, search: &str, after: Option<Username>) -> anyhow::Result<()> {
-    let (account, credential) = (network.account()?, network.credential().await?);
+pub(super) async fn run(context: &CommandContext, search: &str, after: Option<Username>) -> anyhow::Result<()> {
+    let (account, credential) = (context.account()?, context.credential().await?);
     let mut page = account.users(&credential, search, after.as_ref()).await?;
     while page.users.is_empty()
         && let Some(next) = page.next.take()
     {
         page = account.users(&credential, search, Some(&next)).await?;
     }
-    let output = &network.output;
+    let output = &context.output;
     let row = |ListedUser { user, disabled }: ListedUser| {
         let created = output.time(user.created);
         let (username, id) = (user.username.to_string(), user.id.to_string());

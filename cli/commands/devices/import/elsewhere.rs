@@ -6,7 +6,7 @@ use api::rest::handler::{Device, LorawanDevice};
 use device_file::{BadField, BadRow, Plan, Planned, Step};
 use types::{AppEui, AppId, DevEui};
 
-use crate::{commands::devices::all, network::Network};
+use crate::{command_context::CommandContext, commands::devices::all};
 
 /// Maximum number of applications that are looked at.
 const APPLICATIONS_MAX: usize = 20;
@@ -15,7 +15,7 @@ type Euis = (AppEui, DevEui);
 
 /// The rows that the handler would refuse, because another application of the user has a device with the same EUIs.
 /// Applications whose devices the user may not list are left out, as are those of others.
-pub(super) async fn taken(network: &Network, app_id: &AppId, plan: &Plan) -> anyhow::Result<Vec<BadRow>> {
+pub(super) async fn taken(context: &CommandContext, app_id: &AppId, plan: &Plan) -> anyhow::Result<Vec<BadRow>> {
     let new = plan.planned.iter().filter(|planned| has_new_euis(planned));
     let mut rows: HashMap<Euis, usize> =
         new.filter_map(|planned| Some((euis(&planned.device)?, planned.number))).collect();
@@ -23,10 +23,10 @@ pub(super) async fn taken(network: &Network, app_id: &AppId, plan: &Plan) -> any
     if rows.is_empty() {
         return Ok(taken);
     }
-    let applications = network.account()?.applications(&network.credential().await?).await?;
+    let applications = context.account()?.applications(&context.credential().await?).await?;
     let others = applications.into_iter().map(|application| application.id).filter(|other| other != app_id);
     for other in others.take(APPLICATIONS_MAX) {
-        for device in devices(network, &other).await.unwrap_or_default() {
+        for device in devices(context, &other).await.unwrap_or_default() {
             let Some(number) = euis(&device).and_then(|euis| rows.remove(&euis)) else { continue };
             let dev_id = device.dev_id;
             let reason =
@@ -38,8 +38,8 @@ pub(super) async fn taken(network: &Network, app_id: &AppId, plan: &Plan) -> any
     Ok(taken)
 }
 
-async fn devices(network: &Network, app_id: &AppId) -> anyhow::Result<Vec<Device>> {
-    all(&network.handler_for(app_id).await?, app_id).await
+async fn devices(context: &CommandContext, app_id: &AppId) -> anyhow::Result<Vec<Device>> {
+    all(&context.handler_for(app_id).await?, app_id).await
 }
 
 fn has_new_euis(planned: &Planned) -> bool {

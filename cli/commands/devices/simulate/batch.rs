@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use types::AppId;
 
 use crate::{
-    network::Network,
+    command_context::CommandContext,
     output::{Cell, Table},
 };
 
@@ -44,7 +44,7 @@ struct Progress {
 
 /// Sends the uplinks of a file, or of standard input if it is `-`. An error if one of them fails.
 pub(in crate::commands::devices) async fn run(
-    network: &Network,
+    context: &CommandContext,
     handler: &HandlerClient,
     app_id: &AppId,
     file: &Path,
@@ -57,7 +57,7 @@ pub(in crate::commands::devices) async fn run(
     let sent = send(read(input, app_id.to_string()), Arc::clone(&progress));
     let ended = receive(handler, sent, &progress).await;
     let mut progress = std::mem::take(&mut *progress.lock().unwrap_or_else(PoisonError::into_inner));
-    report(network, &mut progress)?;
+    report(context, &mut progress)?;
     ended.with_context(|| match progress.sent.front() {
         Some(line) => format!("the lines before {line} were answered"),
         None => "all lines that were sent were answered".to_owned(),
@@ -154,17 +154,17 @@ async fn receive(
     Ok(())
 }
 
-fn report(network: &Network, progress: &mut Progress) -> anyhow::Result<()> {
+fn report(context: &CommandContext, progress: &mut Progress) -> anyhow::Result<()> {
     let Progress { failures, done, failed, .. } = progress;
     failures.sort();
     if !failures.is_empty() {
         let row = |(line, reason): &(u64, String)| [Cell::new(line.to_string(), *line), reason.as_str().into()];
-        network.output.table(Table::new([("line", "Line"), ("reason", "Reason")], failures.iter().map(row)), "")?;
+        context.output.table(Table::new([("line", "Line"), ("reason", "Reason")], failures.iter().map(row)), "")?;
     }
     if *failed > failures.len() as u64 {
-        network.output.message(format_args!("The first {} that failed are listed", failures.len()))?;
+        context.output.message(format_args!("The first {} that failed are listed", failures.len()))?;
     }
-    network.output.message(format_args!("Uplinks: {done} sent, {failed} failed"))
+    context.output.message(format_args!("Uplinks: {done} sent, {failed} failed"))
 }
 
 impl Progress {

@@ -1,4 +1,4 @@
-//! Access to the services, at the addresses in the settings and with the credentials of the login.
+//! What every command gets: settings, output, and clients of the services, with the credentials of the login.
 
 pub(crate) mod session;
 
@@ -19,8 +19,8 @@ use crate::{
 /// The error of commands that need an application, when none is named or selected.
 const NOTHING_SELECTED: &str = "no application is selected: select one with `airlock applications select`";
 
-/// The services, as one person uses them.
-pub(crate) struct Network {
+/// Settings, output, and the services as one person uses them.
+pub(crate) struct CommandContext {
     settings: Settings,
     pub(crate) output: Output,
     pub(crate) files: SessionFiles,
@@ -28,7 +28,7 @@ pub(crate) struct Network {
     pub(crate) random: Arc<dyn Random>,
 }
 
-impl Network {
+impl CommandContext {
     pub(crate) fn new(
         settings: Settings,
         output: OutputOptions,
