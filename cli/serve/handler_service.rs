@@ -15,7 +15,7 @@ use client::{Trust, account::AccountClient, discovery::DiscoveryClient, network_
 use handler::{
     api::operations::Operations,
     downlink::{DownlinkReceiver, Outgoing},
-    network::network_broker::{CallTurns, NetworkBrokers, Reconciliation, Subscriptions, UplinkReceiver},
+    network::network_broker::{ApplicationLocks, NetworkBrokers, Reconciliation, Subscriptions, UplinkReceiver},
     uplink::Runs,
 };
 use mqtt::{Broker, BrokerServices, BrokerSettings, Durable, Router, SessionMemory, Sharing};
@@ -277,7 +277,7 @@ fn network_brokers(
         sign: Arc::new(move || identity.token(&id, clock.now())),
     };
     let (ids, clock) = (context.settings.handler.network_brokers.clone(), context.clock.clone());
-    Ok(NetworkBrokers { ids, discovery, caller, clock, turns: CallTurns::default() })
+    Ok(NetworkBrokers { ids, discovery, caller, clock, locks: ApplicationLocks::default() })
 }
 
 /// Brings devices to the network server that lacks them.

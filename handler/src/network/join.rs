@@ -165,8 +165,8 @@ impl Joins {
             return keep.await;
         }
         let token = self.access.token(&device.app_id, &Credential::Key(key)).await?;
-        let turn = self.network_brokers.turn_of_join(&device.app_id).await?;
-        self.network_brokers.change((&turn, &token), (&self.devices, keep), device, None).await
+        let lock = self.network_brokers.lock_for_join(&device.app_id).await?;
+        self.network_brokers.change((&lock, &token), (&self.devices, keep), device, None).await
     }
 
     async fn allow_registration(&self, app_id: &AppId) -> Result<AccessKey, Error> {

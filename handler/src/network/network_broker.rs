@@ -2,7 +2,7 @@
 //!
 //! The handler trusts those in the setting `handler.brokers`, and finds them in discovery.
 
-mod call_turns;
+mod application_locks;
 mod caller;
 mod change;
 mod connection;
@@ -21,8 +21,8 @@ use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use types::{Clock, ComponentId};
 
-pub use self::call_turns::CallTurns;
-pub(crate) use self::call_turns::Turn;
+pub(crate) use self::application_locks::ApplicationLock;
+pub use self::application_locks::ApplicationLocks;
 use self::connection::Connection;
 pub(crate) use self::metadata::metadata;
 use self::reconciliation::Reconciler;
@@ -39,7 +39,7 @@ pub struct NetworkBrokers {
     /// The time of a call.
     pub clock: Arc<dyn Clock>,
     /// The changes of devices that wait for each other.
-    pub turns: CallTurns,
+    pub locks: ApplicationLocks,
 }
 
 /// The subscriptions to the uplinks of network brokers.

@@ -9,7 +9,7 @@ use types::{AppId, Credential, DevId, Secret};
 use super::Operations;
 use crate::{
     Error,
-    network::network_broker::Turn,
+    network::network_broker::ApplicationLock,
     output::Event,
     registry::device::{Change, Device, Move, Moved, Released},
 };
@@ -19,7 +19,7 @@ const PAGE: usize = 100;
 
 /// The turn to change a device of an application in the network servers, with a token in the caller's name.
 pub(super) struct Permit {
-    turn: Turn,
+    lock: ApplicationLock,
     token: Secret,
 }
 
@@ -28,15 +28,15 @@ impl Operations {
     /// are no network brokers.
     pub(super) async fn permit(&self, credential: Option<Credential>, app_id: &AppId) -> Result<Option<Permit>, Error> {
         let Some(token) = self.token_for_network_brokers(credential, app_id).await? else { return Ok(None) };
-        Ok(Some(Permit { turn: self.network_brokers.turn(app_id).await?, token }))
+        Ok(Some(Permit { lock: self.network_brokers.lock(app_id).await?, token }))
     }
 
     /// Creates or replaces a device, in the network servers first, if there are any.
     pub(super) async fn change_device(&self, permit: Option<Permit>, device: &Device) -> Result<Change, Error> {
         let keep = self.devices.set(device.clone());
-        let Some(Permit { turn, token }) = &permit else { return keep.await };
+        let Some(Permit { lock, token }) = &permit else { return keep.await };
         let (told, before) = self.devices.preview(device.clone()).await?;
-        self.network_brokers.change((turn, token), (&self.devices, keep), &told, before.as_ref()).await
+        self.network_brokers.change((lock, token), (&self.devices, keep), &told, before.as_ref()).await
     }
 
     /// Deletes a device, in the network servers first, if there are any.
@@ -49,9 +49,9 @@ impl Operations {
         let delete = self.devices.delete(app_id, dev_id);
         let deletion = match &permit {
             None => delete.await?,
-            Some(Permit { turn, token }) => {
+            Some(Permit { lock, token }) => {
                 let device = self.devices.get(app_id, dev_id).await?;
-                self.network_brokers.delete((turn, token), (&self.devices, delete), &device).await?
+                self.network_brokers.delete((lock, token), (&self.devices, delete), &device).await?
             }
         };
         self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
@@ -129,7 +129,7 @@ impl Operations {
                 return Ok(());
             }
             for device in devices {
-                let permit = Permit { turn: self.network_brokers.turn(app_id).await?, token: token.clone() };
+                let permit = Permit { lock: self.network_brokers.lock(app_id).await?, token: token.clone() };
                 match self.remove_device(Some(permit), app_id, &device.dev_id).await {
                     // Somebody else has deleted it,
                     Ok(()) | Err(Error::NotFound { what: "Device", .. }) => {}

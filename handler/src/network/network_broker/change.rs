@@ -7,7 +7,7 @@ use server::status::ErrorChain;
 use types::{ComponentId, Kind, Kinded, Secret};
 
 use super::{
-    NetworkBrokers, Turn,
+    ApplicationLock, NetworkBrokers,
     registration::{count_on, euis, failed, message},
 };
 use crate::{
@@ -27,7 +27,7 @@ impl NetworkBrokers {
     /// that it replaces. If either fails, the network servers are told what the store has.
     pub(crate) async fn change<T>(
         &self,
-        (_turn, token): (&Turn, &Secret),
+        (_lock, token): (&ApplicationLock, &Secret),
         (devices, keep): (&Devices, impl Future<Output = Result<T, Error>>),
         device: &Device,
         before: Option<&Device>,
@@ -49,7 +49,7 @@ impl NetworkBrokers {
     /// servers are told what the store has.
     pub(crate) async fn delete<T>(
         &self,
-        (_turn, token): (&Turn, &Secret),
+        (_lock, token): (&ApplicationLock, &Secret),
         (devices, delete): (&Devices, impl Future<Output = Result<T, Error>>),
         device: &Device,
     ) -> Result<T, Error> {

@@ -169,7 +169,7 @@ impl Reconciler {
         app_id: &AppId,
         dev_id: &DevId,
     ) -> Result<Found, Error> {
-        let _turn = self.brokers.turn(app_id).await?;
+        let _lock = self.brokers.lock(app_id).await?;
         let device = match self.reconciliation.devices.get(app_id, dev_id).await {
             Err(Error::NotFound { .. }) => return Ok(Found::Gone),
             device => device?,
@@ -228,7 +228,7 @@ impl Reconciler {
 
     async fn delete_released(&self, released: &Released) -> Result<(), Error> {
         let Released { app_id, dev_id, app_eui, dev_eui, .. } = released;
-        let _turn = self.brokers.turn(app_id).await?;
+        let _lock = self.brokers.lock(app_id).await?;
         let holder = self.reconciliation.devices.holder(*app_eui, *dev_eui).await?;
         if holder.is_some_and(|(holder, _)| holder == *app_id) {
             // The application has registered the pair again, meanwhile or for another device.

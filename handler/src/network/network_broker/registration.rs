@@ -7,7 +7,7 @@ use client::network_broker::NetworkBrokerClient;
 use server::status::ErrorChain;
 use types::{AppId, ComponentId, Kind, Kinded, Secret, ServiceName};
 
-use super::{NetworkBrokers, Turn};
+use super::{ApplicationLock, NetworkBrokers};
 use crate::{Error, registry::device::Device};
 
 /// Activation constraints of a device without any, as in v2.
@@ -37,13 +37,13 @@ impl NetworkBrokers {
 
     /// Waits for the turn to change a device of this application, both in the network servers and in the store;
     /// [`Error::NetworkBrokersBusy`] if that takes too long.
-    pub(crate) async fn turn(&self, app_id: &AppId) -> Result<Turn, Error> {
-        self.turns.wait(app_id).await
+    pub(crate) async fn lock(&self, app_id: &AppId) -> Result<ApplicationLock, Error> {
+        self.locks.wait(app_id).await
     }
 
     /// The same for a device that joins, which cannot wait for long.
-    pub(crate) async fn turn_of_join(&self, app_id: &AppId) -> Result<Turn, Error> {
-        self.turns.wait_briefly(app_id).await
+    pub(crate) async fn lock_for_join(&self, app_id: &AppId) -> Result<ApplicationLock, Error> {
+        self.locks.wait_briefly(app_id).await
     }
 
     /// Deletes a device in one network server; it is no error if that does not know it.

@@ -25,29 +25,29 @@ const JOIN_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Changes of devices in progress, by application. There are as many entries as applications whose devices are being
 /// changed.
 #[derive(Default)]
-pub struct CallTurns(SyncMutex<HashMap<AppId, Weak<Mutex<()>>>>);
+pub struct ApplicationLocks(SyncMutex<HashMap<AppId, Weak<Mutex<()>>>>);
 
 /// Nobody else in this process changes devices of the application until it is dropped.
 #[must_use]
-pub(crate) struct Turn {
+pub(crate) struct ApplicationLock {
     _guard: OwnedMutexGuard<()>,
 }
 
-impl CallTurns {
+impl ApplicationLocks {
     /// Waits until the changes before this one are done; [`Error::NetworkBrokersBusy`] if that takes too long.
-    pub(super) async fn wait(&self, app_id: &AppId) -> Result<Turn, Error> {
+    pub(super) async fn wait(&self, app_id: &AppId) -> Result<ApplicationLock, Error> {
         self.wait_within(app_id, WAIT_MAX).await
     }
 
     /// The same for a join, which cannot wait for long.
-    pub(super) async fn wait_briefly(&self, app_id: &AppId) -> Result<Turn, Error> {
+    pub(super) async fn wait_briefly(&self, app_id: &AppId) -> Result<ApplicationLock, Error> {
         self.wait_within(app_id, JOIN_WAIT_MAX).await
     }
 
-    async fn wait_within(&self, app_id: &AppId, wait_max: Duration) -> Result<Turn, Error> {
+    async fn wait_within(&self, app_id: &AppId, wait_max: Duration) -> Result<ApplicationLock, Error> {
         let waiting = self.of(app_id).lock_owned();
         let guard = timeout(wait_max, waiting).await.map_err(|_| Error::NetworkBrokersBusy)?;
-        Ok(Turn { _guard: guard })
+        Ok(ApplicationLock { _guard: guard })
     }
 
     /// Returns the lock that the changes of an application share. It lives as long as one of them does.
@@ -75,38 +75,38 @@ mod tests {
     // Conformance: A call beyond the broker's rate limit, five per second, is repeated
     #[tokio::test(start_paused = true)]
     async fn a_change_waits_for_those_of_the_same_application() {
-        let (turns, app_id) = (CallTurns::default(), id(1));
-        let first = turns.wait(&app_id).await.unwrap();
-        let (second, ()) = tokio::join!(turns.wait(&app_id), async { drop(first) });
-        assert!(matches!(turns.wait(&app_id).await, Err(Error::NetworkBrokersBusy)), "10 s later");
+        let (locks, app_id) = (ApplicationLocks::default(), id(1));
+        let first = locks.wait(&app_id).await.unwrap();
+        let (second, ()) = tokio::join!(locks.wait(&app_id), async { drop(first) });
+        assert!(matches!(locks.wait(&app_id).await, Err(Error::NetworkBrokersBusy)), "10 s later");
         drop(second.unwrap());
-        drop(turns.wait(&app_id).await.unwrap());
+        drop(locks.wait(&app_id).await.unwrap());
     }
 
     // Conformance: A call beyond the broker's rate limit, five per second, is repeated
     #[tokio::test(start_paused = true)]
     async fn changes_of_other_applications_do_not_wait() {
-        let turns = CallTurns::default();
+        let locks = ApplicationLocks::default();
         let mut held = Vec::new();
         for number in 0..1000 {
-            held.push(turns.wait(&id(number)).await.unwrap());
+            held.push(locks.wait(&id(number)).await.unwrap());
         }
         held.clear();
-        drop(turns.wait(&id(1000)).await.unwrap());
-        assert_eq!(turns.0.lock().unwrap().len(), 1, "those that are done are forgotten");
+        drop(locks.wait(&id(1000)).await.unwrap());
+        assert_eq!(locks.0.lock().unwrap().len(), 1, "those that are done are forgotten");
     }
 
     // Conformance: A call beyond the broker's rate limit, five per second, is repeated
     #[tokio::test(start_paused = true)]
     async fn a_join_gives_up_earlier() {
-        let (turns, app_id) = (CallTurns::default(), id(1));
-        let first = turns.wait(&app_id).await.unwrap();
+        let (locks, app_id) = (ApplicationLocks::default(), id(1));
+        let first = locks.wait(&app_id).await.unwrap();
         let joining = async {
-            assert!(matches!(turns.wait_briefly(&app_id).await, Err(Error::NetworkBrokersBusy)));
+            assert!(matches!(locks.wait_briefly(&app_id).await, Err(Error::NetworkBrokersBusy)));
             drop(first);
         };
-        let (patient, ()) = tokio::join!(turns.wait(&app_id), joining);
+        let (patient, ()) = tokio::join!(locks.wait(&app_id), joining);
         drop(patient.unwrap());
-        drop(turns.wait_briefly(&app_id).await.unwrap());
+        drop(locks.wait_briefly(&app_id).await.unwrap());
     }
 }
