@@ -63,7 +63,7 @@ impl NetworkEvents {
         match self.uplinks.handle_for(frame, &Usage::default(), Reader::Nobody).await {
             // The validator returned false, and the application was told so.
             Err(error) if error.kind() == Kind::Invalid => Ok(Outcome::Invalid),
-            handled => handled.map(|handled| handled.made),
+            handled => handled.map(|handled| handled.outcome),
         }
     }
 

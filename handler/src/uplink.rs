@@ -4,10 +4,10 @@
 
 pub(crate) mod batch;
 mod frame;
+mod functions_result;
 mod group;
 mod heard;
 pub(crate) mod message;
-mod outcome;
 pub(crate) mod record;
 pub(crate) mod recorded;
 mod runs;
@@ -25,8 +25,8 @@ use types::{ErrorEvent, Kinded};
 
 pub use self::{
     frame::Frame,
+    functions_result::{FunctionsResult, Handled, Reader},
     heard::Heard,
-    outcome::{Handled, Outcome, Reader},
     runs::{ApplicationRuns, LastFailure, RunFailure, RunSums, Runs, WorstRuns},
     trials::Trials,
 };
@@ -87,14 +87,14 @@ struct DecodedUplink {
 struct SentUplink {
     application: ApplicationSummary,
     device: Device,
-    made: history::Outcome,
+    outcome: history::Outcome,
     /// Which version of the functions made it, for metrics.
     version_label: &'static str,
     failure: Option<RunFailure>,
     is_valid: bool,
     cost: Cost,
     /// None if nobody reads it.
-    outcome: Option<Outcome>,
+    result: Option<FunctionsResult>,
     receipts: Vec<PublishReceipt>,
     recorded: Option<BoxFuture<'static, Result<RecordId, Loss>>>,
 }
@@ -151,19 +151,19 @@ impl Uplinks {
             record((history, &self.payloads), ids, &application, result, Correction::default()).boxed()
         };
         let recorded = self.history.as_deref().map(record);
-        let (made, failure, cost) = (outcome(&decoded), RunFailure::of(&decoded), decoded.cost);
+        let (outcome, failure, cost) = (outcome(&decoded), RunFailure::of(&decoded), decoded.cost);
         let is_valid = decoded.validity != Validity::Invalid;
         let (version, version_label) =
             (version_that_ran(&application, &decoded), version_label(&application, &decoded));
-        let outcome = (reader == Reader::Caller).then(|| Outcome::of(&decoded, &payload));
+        let result = (reader == Reader::Caller).then(|| FunctionsResult::of(&decoded, &payload));
         let receipts = self.publish(&device, payload, decoded, version);
-        SentUplink { application, device, made, version_label, failure, is_valid, cost, outcome, receipts, recorded }
+        SentUplink { application, device, outcome, version_label, failure, is_valid, cost, result, receipts, recorded }
     }
 
     /// Waits until it is stored wherever it has to be, and counts it.
     async fn settle(&self, sent: SentUplink) -> Result<Handled, Error> {
         self.heard.note(&sent.application, &sent.device);
-        let SentUplink { made, failure, cost, mut outcome, receipts, recorded, .. } = sent;
+        let SentUplink { outcome, failure, cost, mut result, receipts, recorded, .. } = sent;
         // Both at the same time: a record is written once it is waited for.
         let recorded = async {
             if let Some(recorded) = recorded {
@@ -173,8 +173,8 @@ impl Uplinks {
         };
         let (published, ()) = join!(published(receipts), recorded);
         published?;
-        metrics::uplink_decoded(made.as_str(), sent.version_label);
-        if made != history::Outcome::NotConverted {
+        metrics::uplink_decoded(outcome.as_str(), sent.version_label);
+        if outcome != history::Outcome::NotConverted {
             self.runs.count(&sent.application.app_id, failure, cost);
         }
         self.trials.count(&sent.application, &sent.device.dev_id, failure.is_some(), cost.fuel);
@@ -182,10 +182,10 @@ impl Uplinks {
             return Err(validator_returned_false());
         }
         metrics::uplink_published(cost);
-        if let Some(outcome) = &mut outcome {
-            outcome.add_excerpt(&self.applications, &sent.device).await;
+        if let Some(result) = &mut result {
+            result.add_excerpt(&self.applications, &sent.device).await;
         }
-        Ok(Handled { cost, made, outcome })
+        Ok(Handled { cost, outcome, result })
     }
 
     /// Publishes the message, and then one event with everything that went wrong. Functions of this version ran.

@@ -153,7 +153,7 @@ impl Uplinks {
 impl SentUplink {
     /// Returns true if it is settled once it is in history.
     fn is_quick(&self) -> bool {
-        let needs_excerpt = self.made == history::Outcome::Failed && self.outcome.is_some();
+        let needs_excerpt = self.outcome == history::Outcome::Failed && self.result.is_some();
         !needs_excerpt && self.receipts.iter().all(PublishReceipt::is_kept)
     }
 }

@@ -159,7 +159,7 @@ async fn the_source_of_a_function_that_failed_is_read_when_its_uplink_is_publish
         .unwrap();
     let handled = fixture.uplinks.handle_for(frame, &Usage::default(), Reader::Caller).await.unwrap();
     assert_eq!(published.await, Ok(2), "the message, and an event about the failure");
-    let failure = handled.outcome.unwrap().failure.unwrap();
+    let failure = handled.result.unwrap().failure.unwrap();
     assert!(
         failure.contains("the decoder failed") && failure.contains("1 | function Decoder(bytes, port)"),
         "{failure}"

@@ -13,7 +13,7 @@ use crate::{
     api::operations::UplinkInput,
     payload::{Decoded, Encoded, Validity},
     registry::application::SentApplication,
-    uplink::{Handled, Outcome},
+    uplink::{FunctionsResult, Handled},
 };
 
 /// Maximum length of the reason in a header, in bytes. The text of the status has all of it.
@@ -38,18 +38,18 @@ impl From<Decoded> for DryUplinkResult {
 }
 
 impl From<Handled> for SimulatedUplinkResult {
-    fn from(Handled { cost, outcome, .. }: Handled) -> Self {
-        Self { fuel: cost.fuel, microseconds: cost.microseconds(), outcome: outcome.map(Into::into) }
+    fn from(Handled { cost, result, .. }: Handled) -> Self {
+        Self { fuel: cost.fuel, microseconds: cost.microseconds(), outcome: result.map(Into::into) }
     }
 }
 
-impl From<Outcome> for UplinkOutcome {
-    fn from(outcome: Outcome) -> Self {
+impl From<FunctionsResult> for UplinkOutcome {
+    fn from(result: FunctionsResult) -> Self {
         Self {
-            fields: outcome.fields.map(|fields| fields.get().to_owned()).unwrap_or_default(),
-            logs: outcome.logs.into_iter().map(entry).collect(),
-            warnings: outcome.warnings,
-            failure: outcome.failure.unwrap_or_default(),
+            fields: result.fields.map(|fields| fields.get().to_owned()).unwrap_or_default(),
+            logs: result.logs.into_iter().map(entry).collect(),
+            warnings: result.warnings,
+            failure: result.failure.unwrap_or_default(),
         }
     }
 }

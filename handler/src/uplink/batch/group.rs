@@ -164,7 +164,7 @@ impl Answers {
             // They were published all the same: an error would have them sent again.
             Err(_) => {
                 let handled = self.answers.iter_mut().filter_map(|answer| answer.result.as_mut().ok());
-                handled.for_each(|handled| handled.outcome = None);
+                handled.for_each(|handled| handled.result = None);
                 self
             }
         }

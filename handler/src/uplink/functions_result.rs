@@ -23,15 +23,15 @@ pub enum Reader {
 pub struct Handled {
     /// Cost of its functions.
     pub cost: Cost,
-    /// Their outcome in a word.
-    pub made: history::Outcome,
+    /// What became of it, in a word.
+    pub outcome: history::Outcome,
     /// None if nobody reads it.
-    pub outcome: Option<Outcome>,
+    pub result: Option<FunctionsResult>,
 }
 
 /// Result of the functions for an uplink.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct FunctionsResult {
     /// A JSON object; none if there are no fields.
     pub fields: Option<Box<RawValue>>,
     /// Console output of the functions.
@@ -45,13 +45,13 @@ pub struct Outcome {
 }
 
 impl Handled {
-    /// The size of the outcome, in bytes; zero if nobody reads it.
+    /// The size of the result, in bytes; zero if nobody reads it.
     pub(crate) fn bytes(&self) -> usize {
-        self.outcome.as_ref().map_or(0, Outcome::bytes)
+        self.result.as_ref().map_or(0, FunctionsResult::bytes)
     }
 }
 
-impl Outcome {
+impl FunctionsResult {
     fn bytes(&self) -> usize {
         let fields = self.fields.as_ref().map_or(0, |fields| fields.get().len());
         let logs: usize = self.logs.iter().flat_map(|entry| &entry.fields).map(String::len).sum();
