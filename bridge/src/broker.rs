@@ -2,13 +2,13 @@
 //! acknowledged once they are dealt with. Several processes may share it.
 
 mod connection;
+mod leases;
 mod publisher;
 mod subscription;
-mod turns;
 
 pub use self::{
     connection::BrokerConnection,
+    leases::{ReceiveLease, ReceiveLeases},
     publisher::{BrokerMessage, BrokerPublisher, Confirmation, Offline, Unconfirmed},
     subscription::{Attempt, BrokerReceiver, BrokerSubscription, ReceivedMessage},
-    turns::{Turn, Turns},
 };

@@ -3,7 +3,7 @@
 mod announcement;
 mod broker_access;
 mod delivery_threads;
-mod downlink_turns;
+mod downlink_leases;
 mod external_broker;
 mod message_outputs;
 mod operations;

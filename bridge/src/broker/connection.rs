@@ -6,9 +6,9 @@ use link::mqtt::{Endpoint, MqttSettings};
 use types::Random;
 
 use super::{
+    leases::ReceiveLeases,
     publisher::BrokerPublisher,
     subscription::{BrokerReceiver, BrokerSubscription},
-    turns::Turns,
 };
 use crate::{Error, environment::state_dir::StateDir};
 
@@ -47,13 +47,13 @@ impl BrokerConnection {
     }
 
     /// Connects in the background, and shares what matches with the other processes that subscribe; where the broker
-    /// cannot do that, they take `turns`.
+    /// cannot do that, they take `leases`.
     pub fn subscribe(
         self,
         filter: &str,
         receiver: impl BrokerReceiver + 'static,
-        turns: impl Turns + 'static,
+        leases: impl ReceiveLeases + 'static,
     ) -> BrokerSubscription {
-        BrokerSubscription::start(self.subscribing, filter, receiver, turns, self.state_dir)
+        BrokerSubscription::start(self.subscribing, filter, receiver, leases, self.state_dir)
     }
 }

@@ -21,7 +21,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::turns::{Turn, Turns};
+use super::leases::{ReceiveLease, ReceiveLeases};
 use crate::{
     environment::state_dir::StateDir,
     metrics,
@@ -87,10 +87,10 @@ impl BrokerSubscription {
         endpoint: Endpoint,
         filter: &str,
         receiver: impl BrokerReceiver + 'static,
-        turns: impl Turns + 'static,
+        leases: impl ReceiveLeases + 'static,
         state_dir: StateDir,
     ) -> Self {
-        Self::run((endpoint, filter, receiver), state_dir, |receiving| async move { receiving.run(&turns).await })
+        Self::run((endpoint, filter, receiver), state_dir, |receiving| async move { receiving.run(&leases).await })
     }
 
     /// Receives nothing new, but deals with what the broker has kept for this process, and ends its session.
@@ -143,24 +143,24 @@ struct Receiving {
 }
 
 impl Receiving {
-    async fn run(self, turns: &dyn Turns) {
+    async fn run(self, leases: &dyn ReceiveLeases) {
         let subscriber = self.subscribe(self.endpoint.clone(), Membership::SharedOnly, &self.stopping);
         let can_share = tokio::select! {
             () = self.stopping.cancelled() => true,
             () = subscriber.cannot_share() => false,
             () = self.follow(subscriber.subscribed()) => true,
-            () = self.take_part(subscriber.subscribed(), turns) => true,
+            () = self.take_part(subscriber.subscribed(), leases) => true,
         };
         subscriber.drain().await;
         if can_share {
-            self.leave_to_others(turns).await;
+            self.leave_to_others(leases).await;
         } else {
             tracing::info!(
                 broker = %self.endpoint.url,
                 "the broker has no shared subscriptions: of the handlers with one store, one at a time receives"
             );
             // It stops by itself only between two turns, so that each ends properly.
-            self.take_turns(turns).await;
+            self.take_leases(leases).await;
         }
     }
 
@@ -183,16 +183,16 @@ impl Receiving {
     }
 
     /// Tells the others that this process takes part, once the broker gives it a share.
-    async fn take_part(&self, mut subscribed: watch::Receiver<bool>, turns: &dyn Turns) {
+    async fn take_part(&self, mut subscribed: watch::Receiver<bool>, leases: &dyn ReceiveLeases) {
         // It fails only when the subscriber has ended.
         _ = subscribed.wait_for(|subscribed| *subscribed).await;
-        turns.take_part(&self.endpoint.client_id).await;
+        leases.take_part(&self.endpoint.client_id).await;
     }
 
     /// Leaves, if there are others to take what comes.
-    async fn leave_to_others(&self, turns: &dyn Turns) {
+    async fn leave_to_others(&self, leases: &dyn ReceiveLeases) {
         self.received.send_replace(false);
-        match turns.leave(&self.endpoint.client_id).await {
+        match leases.leave(&self.endpoint.client_id).await {
             Ok(true) => return self.leave(sleep(LEAVE_MAX)).await,
             Ok(false) => {}
             Err(error) => tracing::warn!(error, "cannot find out whether other handlers receive downlinks"),
@@ -242,13 +242,13 @@ impl Receiving {
         }
     }
 
-    async fn take_turns(&self, turns: &dyn Turns) {
+    async fn take_leases(&self, leases: &dyn ReceiveLeases) {
         let mut is_failing = false;
         loop {
-            match turns.take().await {
-                Ok(Some(turn)) => {
-                    self.serve(turn.as_ref()).await;
-                    turn.release().await;
+            match leases.take().await {
+                Ok(Some(lease)) => {
+                    self.serve(lease.as_ref()).await;
+                    lease.release().await;
                     is_failing = false;
                 }
                 Ok(None) => {
@@ -270,14 +270,14 @@ impl Receiving {
     }
 
     /// Receives until another process may, the connection is lost for good, or this process stops.
-    async fn serve(&self, turn: &dyn Turn) {
+    async fn serve(&self, lease: &dyn ReceiveLease) {
         tracing::info!(broker = %self.endpoint.url, "this handler receives downlinks");
         let over = self.stopping.child_token();
-        let endpoint = self.endpoint.with_client_id(turn.client_id().to_owned());
+        let endpoint = self.endpoint.with_client_id(lease.client_id().to_owned());
         let subscriber = self.subscribe(endpoint, Membership::Alone, &over);
         let is_lost = tokio::select! {
             () = self.stopping.cancelled() => false,
-            () = turn.lost() => true,
+            () = lease.lost() => true,
             () = unconnected(subscriber.subscribed()) => true,
             () = self.follow(subscriber.subscribed()) => true,
         };

@@ -14,7 +14,7 @@ use std::{
 
 use bridge::{
     MqttSettings,
-    broker::{Attempt, BrokerConnection, BrokerReceiver, ReceivedMessage, Turn, Turns},
+    broker::{Attempt, BrokerConnection, BrokerReceiver, ReceiveLease, ReceiveLeases, ReceivedMessage},
 };
 use futures::future::{BoxFuture, pending, ready};
 use testing::{CountingRandom, Mosquitto, MqttClient, Proxy};
@@ -31,7 +31,7 @@ enum Sharing {
     WithOthers,
 }
 
-impl Turns for Sharing {
+impl ReceiveLeases for Sharing {
     fn take_part<'a>(&'a self, _client_id: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(pending())
     }
@@ -40,7 +40,7 @@ impl Turns for Sharing {
         Box::pin(ready(Ok(matches!(self, Self::WithOthers))))
     }
 
-    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn Turn>>, String>> {
+    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn ReceiveLease>>, String>> {
         panic!("the broker has shared subscriptions");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bridge::{
     MqttSettings,
-    broker::{Attempt, BrokerConnection, BrokerReceiver, ReceivedMessage, Turn, Turns},
+    broker::{Attempt, BrokerConnection, BrokerReceiver, ReceiveLease, ReceiveLeases, ReceivedMessage},
 };
 use futures::future::{BoxFuture, pending, ready};
 use testing::CountingRandom;
@@ -17,7 +17,7 @@ use tokio::{
 /// This process is the only one.
 struct Only;
 
-impl Turns for Only {
+impl ReceiveLeases for Only {
     fn take_part<'a>(&'a self, _client_id: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(pending())
     }
@@ -26,12 +26,12 @@ impl Turns for Only {
         Box::pin(ready(Ok(false)))
     }
 
-    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn Turn>>, String>> {
-        Box::pin(async { Ok(Some(Box::new(Self) as Box<dyn Turn>)) })
+    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn ReceiveLease>>, String>> {
+        Box::pin(async { Ok(Some(Box::new(Self) as Box<dyn ReceiveLease>)) })
     }
 }
 
-impl Turn for Only {
+impl ReceiveLease for Only {
     fn client_id(&self) -> &str {
         "airlock-in"
     }

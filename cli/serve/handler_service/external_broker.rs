@@ -25,7 +25,7 @@ use outputs::Confirmed;
 use server::telemetry::Health;
 use types::{AppId, Clock, DevId, Timestamp};
 
-use super::downlink_turns::DownlinkTurns;
+use super::downlink_leases::DownlinkLeases;
 use crate::serve::context::Context;
 
 /// Filter of the topics that applications publish downlinks on.
@@ -37,7 +37,7 @@ pub(super) struct ExternalBroker {
     publisher: Arc<BrokerPublisher>,
     announced_address: String,
     field_topics: bool,
-    turns: DownlinkTurns,
+    leases: DownlinkLeases,
     receives_downlinks: bool,
     health: Health,
     confirmed: Arc<Confirmed>,
@@ -65,7 +65,7 @@ impl ExternalBroker {
         publisher.report_to(&context.health);
         let announced_address = settings.announced_address.clone().unwrap_or_else(|| connection.address());
         let (field_topics, health) = (context.settings.output.field_topics, context.health.clone());
-        let (turns, receives_downlinks) = (DownlinkTurns::new(context), settings.receives_downlinks);
+        let (leases, receives_downlinks) = (DownlinkLeases::new(context), settings.receives_downlinks);
         let (delivery, owners) = (&context.settings.output.delivery, context.owners.clone());
         let confirmed = Arc::new(Confirmed::new(delivery, owners, RECEIVER));
         let clock = context.clock.clone();
@@ -74,7 +74,7 @@ impl ExternalBroker {
             publisher,
             announced_address,
             field_topics,
-            turns,
+            leases,
             receives_downlinks,
             health,
             confirmed,
@@ -100,10 +100,10 @@ impl ExternalBroker {
     /// Receives downlinks, and shares them with other handlers, or takes turns with them. A handler that does not
     /// receive them may have done so before, so it leaves them to others.
     pub(super) fn subscribe(self, downlinks: Arc<dyn DownlinkSink>) -> SubscribedBroker {
-        let Self { connection, publisher, turns, health, .. } = self;
-        let intake = DownlinkIntake { downlinks, has_others: turns.are_shared() };
+        let Self { connection, publisher, leases, health, .. } = self;
+        let intake = DownlinkIntake { downlinks, has_others: leases.are_shared() };
         let subscription = match self.receives_downlinks {
-            true => connection.subscribe(DOWNLINKS, intake, turns),
+            true => connection.subscribe(DOWNLINKS, intake, leases),
             false => connection.leave(DOWNLINKS, intake),
         };
         subscription.report_to(&health);

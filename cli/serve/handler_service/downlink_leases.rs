@@ -1,9 +1,9 @@
-//! Turns of handlers in receiving downlinks: those that share have a record in the store, and where a broker has no
+//! Leases of handlers to receive downlinks: those that share have a record in the store, and where a broker has no
 //! shared subscriptions, one of them holds a lease there.
 
 use std::{sync::Arc, time::Duration};
 
-use bridge::broker::{Turn, Turns};
+use bridge::broker::{ReceiveLease, ReceiveLeases};
 use futures::future::BoxFuture;
 use server::{
     lease::{Lease, Leases},
@@ -23,19 +23,19 @@ const PART_INTERVAL: Duration = Duration::from_secs(4);
 const PARTS: &str = "parts";
 
 /// The turns of the handlers with one store.
-pub(super) struct DownlinkTurns {
+pub(super) struct DownlinkLeases {
     leases: Leases,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
 }
 
-struct HeldTurn {
+struct HeldLease {
     lease: Lease,
     client_id: String,
 }
 
-impl DownlinkTurns {
+impl DownlinkLeases {
     pub(super) fn new(context: &Context) -> Self {
         let leases = Leases {
             store: context.store.clone(),
@@ -64,10 +64,10 @@ impl DownlinkTurns {
         Ok(!self.store.list(&key(PARTS)?, None, 1).await?.is_empty())
     }
 
-    async fn try_take(&self) -> Result<Option<HeldTurn>, Error> {
+    async fn try_take(&self) -> Result<Option<HeldLease>, Error> {
         let Some(lease) = self.leases.take(key("lease")?).await? else { return Ok(None) };
         match self.client_id().await {
-            Ok(client_id) => Ok(Some(HeldTurn { lease, client_id })),
+            Ok(client_id) => Ok(Some(HeldLease { lease, client_id })),
             Err(error) => {
                 lease.release().await;
                 Err(error)
@@ -87,7 +87,7 @@ impl DownlinkTurns {
     }
 }
 
-impl Turns for DownlinkTurns {
+impl ReceiveLeases for DownlinkLeases {
     fn take_part<'a>(&'a self, client_id: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             loop {
@@ -103,15 +103,15 @@ impl Turns for DownlinkTurns {
         Box::pin(async move { self.try_leave(client_id).await.map_err(|error| ErrorChain(&error).to_string()) })
     }
 
-    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn Turn>>, String>> {
+    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn ReceiveLease>>, String>> {
         Box::pin(async move {
             let taken = self.try_take().await.map_err(|error| ErrorChain(&error).to_string())?;
-            Ok(taken.map(|turn| Box::new(turn) as Box<dyn Turn>))
+            Ok(taken.map(|lease| Box::new(lease) as Box<dyn ReceiveLease>))
         })
     }
 }
 
-impl Turn for HeldTurn {
+impl ReceiveLease for HeldLease {
     fn client_id(&self) -> &str {
         &self.client_id
     }

@@ -1,10 +1,10 @@
-//! Coordination of the processes that receive: who takes part, and whose turn it is where a broker does not divide
+//! Coordination of the processes that receive: who takes part, and who has the lease where a broker does not divide
 //! messages among them.
 
 use futures::future::BoxFuture;
 
 /// Gives each of several processes the right to receive, one at a time, where they cannot share.
-pub trait Turns: Send + Sync {
+pub trait ReceiveLeases: Send + Sync {
     /// Lets the others know that this process shares with them under a client id of its own. Ends only when it is
     /// dropped, and the others know for some time.
     fn take_part<'a>(&'a self, client_id: &'a str) -> BoxFuture<'a, ()>;
@@ -13,11 +13,11 @@ pub trait Turns: Send + Sync {
     fn leave<'a>(&'a self, client_id: &'a str) -> BoxFuture<'a, Result<bool, String>>;
 
     /// Takes the right; none if another process has it, an error if that cannot be found out.
-    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn Turn>>, String>>;
+    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn ReceiveLease>>, String>>;
 }
 
 /// The right to receive.
-pub trait Turn: Send + Sync {
+pub trait ReceiveLease: Send + Sync {
     /// The client id that all of the processes use in turns, so that the broker keeps one session for them.
     fn client_id(&self) -> &str;
 
