@@ -6,13 +6,13 @@ mod application_locks;
 mod caller;
 mod change;
 mod connection;
+mod lanes;
 mod metadata;
 mod receive_window;
 mod receiver;
 mod reconciliation;
 mod registration;
 mod response;
-mod turns;
 
 use std::sync::Arc;
 

@@ -12,10 +12,10 @@ use tokio_util::task::TaskTracker;
 use types::{AppEui, AppId, DevEui, DevId, ErrorEvent, Kind, Kinded, Metadata, Timestamp};
 
 use super::{
+    lanes::Lanes,
     metadata::{self, metadata},
     receive_window::answer_by,
     response::Template,
-    turns::Turns,
 };
 use crate::{
     Error,
@@ -45,7 +45,7 @@ pub struct UplinkReceiver {
 /// The uplinks that are in progress.
 struct Progress {
     places: Arc<Semaphore>,
-    turns: Turns<(AppId, DevId), Arrived>,
+    lanes: Lanes<(AppId, DevId), Arrived>,
     tasks: TaskTracker,
 }
 
@@ -71,7 +71,7 @@ struct Verified {
 impl Default for Progress {
     fn default() -> Self {
         let places = Arc::new(Semaphore::new(UPLINKS_MAX));
-        Self { places, turns: Turns::default(), tasks: TaskTracker::new() }
+        Self { places, lanes: Lanes::default(), tasks: TaskTracker::new() }
     }
 }
 
@@ -95,10 +95,10 @@ impl UplinkReceiver {
         // It fails only when it is closed, which it never is.
         let Ok(place) = self.progress.places.clone().acquire_owned().await else { return };
         let (key, arrived) = ((app_id, dev_id), Arrived { message, replies, at, _place: place });
-        if self.progress.turns.add(&key, arrived) {
+        if self.progress.lanes.add(&key, arrived) {
             let this = self.clone();
             self.progress.tasks.spawn(async move {
-                while let Some(arrived) = this.progress.turns.next(&key) {
+                while let Some(arrived) = this.progress.lanes.next(&key) {
                     this.handle(&key.0, &key.1, arrived).await;
                 }
             });

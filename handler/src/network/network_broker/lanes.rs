@@ -7,9 +7,9 @@ use std::{
 };
 
 /// Items that wait for their turn, by device. The owner limits their number.
-pub(super) struct Turns<K, T>(Mutex<HashMap<K, VecDeque<T>>>);
+pub(super) struct Lanes<K, T>(Mutex<HashMap<K, VecDeque<T>>>);
 
-impl<K: Eq + Hash + Clone, T> Turns<K, T> {
+impl<K: Eq + Hash + Clone, T> Lanes<K, T> {
     /// Adds an item behind those of the same device. Returns true if there were none: then the caller begins to take
     /// turns.
     pub(super) fn add(&self, key: &K, item: T) -> bool {
@@ -35,7 +35,7 @@ impl<K: Eq + Hash + Clone, T> Turns<K, T> {
     }
 }
 
-impl<K, T> Default for Turns<K, T> {
+impl<K, T> Default for Lanes<K, T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
@@ -47,13 +47,13 @@ mod tests {
 
     #[test]
     fn one_takes_the_turns_of_a_device_at_a_time() {
-        let turns = Turns::default();
-        assert!(turns.add(&"a", 1));
-        assert!(!turns.add(&"a", 2));
-        assert!(turns.add(&"b", 3));
-        assert_eq!((turns.next(&"a"), turns.next(&"a")), (Some(1), Some(2)));
-        assert!(!turns.add(&"a", 4), "the one who took 2 is still busy");
-        assert_eq!((turns.next(&"a"), turns.next(&"a")), (Some(4), None));
-        assert!(turns.add(&"a", 5), "nobody is busy any more");
+        let lanes = Lanes::default();
+        assert!(lanes.add(&"a", 1));
+        assert!(!lanes.add(&"a", 2));
+        assert!(lanes.add(&"b", 3));
+        assert_eq!((lanes.next(&"a"), lanes.next(&"a")), (Some(1), Some(2)));
+        assert!(!lanes.add(&"a", 4), "the one who took 2 is still busy");
+        assert_eq!((lanes.next(&"a"), lanes.next(&"a")), (Some(4), None));
+        assert!(lanes.add(&"a", 5), "nobody is busy any more");
     }
 }
