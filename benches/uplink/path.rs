@@ -8,7 +8,7 @@ use handler::{
     output::Output,
     payload::Payloads,
     sealer::Sealer,
-    uplink::{Frame, Heard, Runs, Uplinks},
+    uplink::{Frame, LastHeardTimes, Runs, Uplinks},
 };
 use runtime::{Engine, Pool, Settings, Sources};
 use server::{
@@ -88,7 +88,7 @@ impl Case {
             shows_version: false,
             trials: Default::default(),
             runs: Arc::new(Runs::new(Arc::new(SystemClock))),
-            heard: Arc::new(Heard::new(Arc::new(SystemClock))),
+            last_heard: Arc::new(LastHeardTimes::new(Arc::new(SystemClock))),
         }
     }
 

@@ -6,7 +6,7 @@ pub(crate) mod batch;
 mod frame;
 mod functions_result;
 mod group;
-mod heard;
+mod last_heard;
 pub(crate) mod message;
 pub(crate) mod record;
 pub(crate) mod recorded;
@@ -26,11 +26,11 @@ use types::{ErrorEvent, Kinded};
 pub use self::{
     frame::Frame,
     functions_result::{FunctionsResult, Handled, Reader},
-    heard::Heard,
+    last_heard::LastHeardTimes,
     runs::{ApplicationRuns, LastFailure, RunFailure, RunSums, Runs, WorstRuns},
     trials::Trials,
 };
-pub(crate) use self::{group::Group, heard::ChangedDevices};
+pub(crate) use self::{group::Group, last_heard::ChangedDevices};
 use self::{
     message::message,
     record::{Correction, outcome, record, version_label, version_that_ran},
@@ -65,7 +65,7 @@ pub struct Uplinks {
     /// Counts uplinks by application.
     pub runs: Arc<Runs>,
     /// Remembers when devices were heard.
-    pub heard: Arc<Heard>,
+    pub last_heard: Arc<LastHeardTimes>,
 }
 
 /// An uplink, its device, and the application as this device has it.
@@ -162,7 +162,7 @@ impl Uplinks {
 
     /// Waits until it is stored wherever it has to be, and counts it.
     async fn settle(&self, sent: SentUplink) -> Result<Handled, Error> {
-        self.heard.note(&sent.application, &sent.device);
+        self.last_heard.note(&sent.application, &sent.device);
         let SentUplink { outcome, failure, cost, mut result, receipts, recorded, .. } = sent;
         // Both at the same time: a record is written once it is waited for.
         let recorded = async {

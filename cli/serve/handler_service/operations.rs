@@ -15,7 +15,7 @@ use handler::{
     payload::Payloads,
     silence::{self, SilenceWatch},
     status::Component,
-    uplink::{Heard, Runs, Uplinks},
+    uplink::{LastHeardTimes, Runs, Uplinks},
 };
 use history::History;
 use runtime::Pool;
@@ -50,7 +50,7 @@ pub(super) async fn operations(
         devices: devices.clone(),
         network_brokers: network_brokers.clone(),
         output: output.clone(),
-        heard: uplinks.heard.clone(),
+        last_heard: uplinks.last_heard.clone(),
         random: context.random.clone(),
         clock: context.clock.clone(),
     };
@@ -102,7 +102,7 @@ fn uplinks(
         shows_version: context.settings.output.functions_version,
         trials: Default::default(),
         runs: Arc::new(Runs::new(context.clock.clone()).with_owners(context.owners.clone())),
-        heard: Arc::new(Heard::new(context.clock.clone()).with_owners(context.owners.clone())),
+        last_heard: Arc::new(LastHeardTimes::new(context.clock.clone()).with_owners(context.owners.clone())),
     }
 }
 
@@ -156,7 +156,7 @@ fn silence_watch(context: &Context, operations: &Operations) -> SilenceWatch {
         applications: operations.applications.clone(),
         devices: operations.devices.clone(),
         store: context.store.clone(),
-        heard: operations.uplinks.heard.clone(),
+        last_heard: operations.uplinks.last_heard.clone(),
         output: operations.output.clone(),
         history: operations.uplinks.history.clone(),
         owners: context.owners.clone(),

@@ -24,7 +24,7 @@ use crate::{
         device::{Device, Devices, Nonces, Session},
     },
     status::metrics,
-    uplink::Heard,
+    uplink::LastHeardTimes,
 };
 
 const APP_NONCES: u32 = 1 << 24;
@@ -45,7 +45,7 @@ pub struct Joins {
     /// Receives events.
     pub output: Arc<dyn Output>,
     /// Remembers when devices were heard.
-    pub heard: Arc<Heard>,
+    pub last_heard: Arc<LastHeardTimes>,
     /// Chooses application nonces.
     pub random: Arc<dyn Random>,
     /// The time of a join.
@@ -92,7 +92,7 @@ impl Joins {
         let result = self.activate(&request).await;
         match &result {
             Ok((device, activated)) => {
-                self.heard.note_joined(&device.app_id, &device.dev_id);
+                self.last_heard.note_joined(&device.app_id, &device.dev_id);
                 let activation = Activation { dev_addr: activated.dev_addr, ..request.activation() };
                 self.publish(&device.app_id, &device.dev_id, Event::Activation(activation)).wait().await?;
                 metrics::joined();

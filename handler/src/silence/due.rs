@@ -118,7 +118,7 @@ impl Watcher {
         let app_id = &turn.listened.app_id;
         let (mut steps, mut silent, mut open) = (Vec::new(), Vec::new(), Vec::new());
         for device in unheard {
-            let (_, complete_since) = self.with.heard.last(app_id, &device.found.dev_id);
+            let (_, complete_since) = self.with.last_heard.last(app_id, &device.found.dev_id);
             match device.found.alarm.clone().filter(|alarm| complete_since > alarm.since) {
                 Some(alarm) => open.push((alarm, complete_since, device)),
                 None => silent.push(device),
@@ -147,7 +147,7 @@ impl Watcher {
 
     /// Returns true if this process has heard a device by now. The next pass sets its alarm.
     fn was_heard(&self, turn: &Turn, Unheard { found, .. }: &Unheard) -> bool {
-        let (heard, _) = self.with.heard.last(&turn.listened.app_id, &found.dev_id);
+        let (heard, _) = self.with.last_heard.last(&turn.listened.app_id, &found.dev_id);
         let heard = heard.filter(|heard| *heard <= self.clock.now());
         heard.zip(found.alarm.as_ref()).is_some_and(|(heard, alarm)| heard > alarm.since)
     }

@@ -12,7 +12,7 @@ use crate::{
     OneAtATime,
     output::Output,
     registry::{application::Applications, device::Devices},
-    uplink::Heard,
+    uplink::LastHeardTimes,
 };
 
 /// The environment of the watch.
@@ -24,7 +24,7 @@ pub struct Environment {
     /// The store of both, and of alarms.
     pub store: Arc<dyn Store>,
     /// Remembers when devices were heard.
-    pub heard: Arc<Heard>,
+    pub last_heard: Arc<LastHeardTimes>,
     /// Receives events.
     pub output: Arc<dyn Output>,
     /// Knows when devices were heard before; none if nothing is kept.

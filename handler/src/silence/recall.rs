@@ -28,7 +28,7 @@ impl Watcher {
                 if let (Some(alarm), Some(last)) = (reported, last)
                     && last > alarm.since
                 {
-                    self.with.heard.note_heard_before(app_id, &found.dev_id, last);
+                    self.with.last_heard.note_heard_before(app_id, &found.dev_id, last);
                 }
             }
         }

@@ -91,11 +91,11 @@ impl Watcher {
     /// that are due.
     pub(super) async fn take_turn(&self, turn: &mut Turn) -> Result<Taken, Error> {
         let app_id = turn.listened.app_id.clone();
-        let changed = match self.with.heard.take_changed(&app_id, DEVICES) {
+        let changed = match self.with.last_heard.take_changed(&app_id, DEVICES) {
             ChangedDevices::These(dev_ids) => {
                 let settled = self.settle(turn, dev_ids.clone()).await;
                 if !matches!(settled, Ok(true)) {
-                    self.with.heard.put_back(&app_id, &dev_ids);
+                    self.with.last_heard.put_back(&app_id, &dev_ids);
                 }
                 SettleResult { is_settled: settled?, has_more: dev_ids.len() == DEVICES }
             }
@@ -114,11 +114,11 @@ impl Watcher {
     async fn walk(&self, turn: &mut Turn) -> Result<SettleResult, Error> {
         let app_id = &turn.listened.app_id;
         if turn.last_walked.is_none() {
-            self.with.heard.begin_all(app_id);
+            self.with.last_heard.begin_all(app_id);
         }
         let dev_ids = self.with.devices.ids(app_id, turn.last_walked.as_ref(), DEVICES).await?;
         let Some(last) = dev_ids.last().cloned() else {
-            self.with.heard.end_all(app_id);
+            self.with.last_heard.end_all(app_id);
             turn.last_walked = None;
             return Ok(SettleResult { is_settled: true, has_more: false });
         };
@@ -142,7 +142,7 @@ impl Watcher {
 
     /// Judges a device as far as this process knows; none if it is gone.
     pub(super) fn judge_found(&self, turn: &Turn, found: &ListenedDevice, now: Timestamp) -> Option<Verdict> {
-        let (heard, _) = self.with.heard.last(&turn.listened.app_id, &found.dev_id);
+        let (heard, _) = self.with.last_heard.last(&turn.listened.app_id, &found.dev_id);
         let device = found.device.as_ref()?;
         Some(judge(device, found.alarm.as_ref(), turn.after, heard, now))
     }

@@ -109,7 +109,7 @@ impl SilenceWatch {
         if self.watcher.clock.has_jumped() {
             let now = self.watcher.clock.now();
             tracing::warn!("the clock has jumped: the silence of devices is counted from now on");
-            self.watcher.with.heard.forget(now);
+            self.watcher.with.last_heard.forget(now);
             self.watcher.jumped = Some(now);
             (self.recalled.1, self.outdated) = (Walk::done(), Walk::default());
         }
@@ -206,11 +206,11 @@ impl SilenceWatch {
     /// The applications whose devices are listened to, and in which something is to be done in this round. What is left
     /// of others is deleted.
     async fn applications(&mut self, limit: &TimeLimit) -> Result<Found, Error> {
-        let Environment { applications, owners: known, heard, .. } = &self.watcher.with;
-        let (applications, known, heard) = (applications.clone(), known.clone(), heard.clone());
+        let Environment { applications, owners: known, last_heard, .. } = &self.watcher.with;
+        let (applications, known, last_heard) = (applications.clone(), known.clone(), last_heard.clone());
         let (mut owners, mut before) = (BTreeMap::<Owner, VecDeque<Turn>>::new(), mem::take(&mut self.schedule));
         // Before the names are read: of an application that is named later, all alarms are set.
-        let mut changed = heard.changed_applications();
+        let mut changed = last_heard.changed_applications();
         let is_from_start = self.last_listed.is_none();
         let is_to_end = 'names: loop {
             let names = applications.listened(self.last_listed.as_ref()).await?;
@@ -236,7 +236,7 @@ impl SilenceWatch {
         let is_all = is_from_start && is_to_end;
         match is_all {
             // Nobody wants to know of the others.
-            true => changed.iter().for_each(|app_id| heard.forget_application(app_id)),
+            true => changed.iter().for_each(|app_id| last_heard.forget_application(app_id)),
             false => self.schedule.keep(before),
         }
         Ok(Found { owners, is_all })
@@ -293,7 +293,7 @@ impl Watcher {
         let listened = applications.listened_application(name).await?;
         if listened.after.is_none() {
             applications.delete_alarms(&listened).await?;
-            self.with.heard.forget_application(&listened.app_id);
+            self.with.last_heard.forget_application(&listened.app_id);
             return Ok(None);
         }
         Ok(Some(listened))

@@ -10,7 +10,7 @@ use handler::{
     network::{NetworkEvents, Registration},
     output::Event,
     payload::Payloads,
-    uplink::{Heard, Runs, Uplinks},
+    uplink::{LastHeardTimes, Runs, Uplinks},
 };
 use history::Outcome;
 use runtime::Sources;
@@ -49,7 +49,7 @@ impl Fixture {
             shows_version: false,
             trials: Default::default(),
             runs: Arc::new(Runs::new(clock.clone())),
-            heard: Arc::new(Heard::new(clock.clone())),
+            last_heard: Arc::new(LastHeardTimes::new(clock.clone())),
         };
         let outgoing = Arc::new(Outgoing::new(store, output.clone(), clock.clone()));
         let (uplinks, traffic) = (Arc::new(uplinks), Arc::default());

@@ -7,7 +7,7 @@ use handler::{
     application::{Application, Applications, JoinKeyChange, VersionOrigin},
     device::Devices,
     payload::Payloads,
-    uplink::{ApplicationRuns, Frame, Heard, RunFailure, Runs, Uplinks},
+    uplink::{ApplicationRuns, Frame, LastHeardTimes, RunFailure, Runs, Uplinks},
 };
 use runtime::{FailureKind, Sources};
 use server::usage::Usage;
@@ -50,7 +50,7 @@ impl Fixture {
             shows_version: false,
             trials: Default::default(),
             runs: Arc::new(Runs::new(clock.clone())),
-            heard: Arc::new(Heard::new(clock)),
+            last_heard: Arc::new(LastHeardTimes::new(clock)),
         };
         Self { applications, devices, uplinks }
     }

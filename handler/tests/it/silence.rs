@@ -16,7 +16,7 @@ use handler::{
     output::Event,
     payload::Payloads,
     silence::{Environment, SilenceWatch},
-    uplink::{Frame, Heard, Runs, Uplinks},
+    uplink::{Frame, LastHeardTimes, Runs, Uplinks},
 };
 use history::History;
 use server::{ledger::Owners, usage::Usage};
@@ -117,7 +117,7 @@ impl Place {
     async fn start(&self, kind: Kind) -> Handler {
         let (clock, output) = (self.clock.clone(), Arc::new(RecordingOutput::default()));
         let history = Some(self.history.clone()).filter(|_| kind != Kind::WithoutHistory);
-        let heard = Arc::new(Heard::new(clock.clone()));
+        let last_heard = Arc::new(LastHeardTimes::new(clock.clone()));
         let uplinks = Uplinks {
             applications: self.applications.clone(),
             devices: self.devices.clone(),
@@ -127,7 +127,7 @@ impl Place {
             shows_version: false,
             trials: Default::default(),
             runs: Arc::new(Runs::new(clock.clone())),
-            heard: heard.clone(),
+            last_heard: last_heard.clone(),
         };
         let turns = match kind {
             Kind::AmongOthers => OneAtATime::among_handlers(self.store.clone(), clock.clone(), "silence", None),
@@ -137,7 +137,7 @@ impl Place {
             applications: self.applications.clone(),
             devices: self.devices.clone(),
             store: self.store.clone(),
-            heard,
+            last_heard,
             output: output.clone(),
             history,
             owners: self.owners.clone(),
@@ -198,7 +198,7 @@ async fn a_silence_is_reported_once_and_the_next_one_again() {
         assert!(handler.look_after(HOUR - MINUTE).await.is_empty());
         handler.hear("dev").await;
     }
-    let heard = handler.clock.now();
+    let last_heard = handler.clock.now();
     assert!(handler.look_after(HOUR - MINUTE).await.is_empty());
     handler.clock.advance(MINUTE);
     let events = handler.look().await;
@@ -206,7 +206,7 @@ async fn a_silence_is_reported_once_and_the_next_one_again() {
         app_id: app(),
         dev_id: dev("dev"),
         hardware_serial: device("my-app").lorawan.dev_eui,
-        last_seen: Some(heard),
+        last_seen: Some(last_heard),
         silent_after_s: "1h".parse().unwrap(),
         time: handler.clock.now(),
     };

@@ -51,7 +51,7 @@ impl Operations {
     ) -> Result<bool, Error> {
         let changed = self.devices.change_attribute(app_id, dev_id, change).await?;
         let Some(Changed { before, after }) = changed else { return Ok(false) };
-        self.uplinks.heard.note_changed(app_id, dev_id);
+        self.uplinks.last_heard.note_changed(app_id, dev_id);
         let event = Change::Updated(Box::new(before)).event(&after, self.clock.now());
         self.publish(app_id.clone(), dev_id.clone(), event);
         Ok(true)

@@ -96,7 +96,7 @@ impl Operations {
     /// Has the alarm of a device looked at, wherever it is now.
     fn note_moved(&self, Move { from, to }: &Move) {
         for (app_id, dev_id) in [from, to] {
-            self.uplinks.heard.note_changed(app_id, dev_id);
+            self.uplinks.last_heard.note_changed(app_id, dev_id);
         }
     }
 }

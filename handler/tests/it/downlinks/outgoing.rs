@@ -16,7 +16,7 @@ use handler::{
     network::{NetworkEvents, Registration},
     output::Event,
     payload::Payloads,
-    uplink::{Heard, Runs, Uplinks},
+    uplink::{LastHeardTimes, Runs, Uplinks},
 };
 use mqtt::{DownlinkRefusal, DownlinkSink, Offer, PublishedDownlink};
 use server::{
@@ -142,7 +142,7 @@ impl Fixture {
             shows_version: false,
             trials: Default::default(),
             runs: Arc::new(Runs::new(Arc::new(SystemClock))),
-            heard: Arc::new(Heard::new(Arc::new(SystemClock))),
+            last_heard: Arc::new(LastHeardTimes::new(Arc::new(SystemClock))),
         };
         let events = NetworkEvents {
             devices: devices.clone(),

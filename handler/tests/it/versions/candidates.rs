@@ -12,7 +12,7 @@ use handler::{
     device::{Device, Devices, Lorawan},
     output::Event,
     payload::Payloads,
-    uplink::{Frame, Heard, Runs, Uplinks},
+    uplink::{Frame, LastHeardTimes, Runs, Uplinks},
 };
 use server::usage::Usage;
 use store::{Key, Store, StoreClock, Tag};
@@ -131,7 +131,7 @@ async fn devices_of_the_share_have_the_candidate_and_keep_it() {
         shows_version: true,
         trials: Default::default(),
         runs: Arc::new(Runs::new(ManualClock::new())),
-        heard: Arc::new(Heard::new(ManualClock::new())),
+        last_heard: Arc::new(LastHeardTimes::new(ManualClock::new())),
     };
     fixture.store.take_reads();
     let mut reads = BTreeMap::new();

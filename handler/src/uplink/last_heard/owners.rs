@@ -29,16 +29,16 @@ pub(super) mod examples {
     use server::ledger::Owner;
     use types::{AppId, DevId};
 
-    pub(in crate::uplink::heard) fn app(text: &str) -> AppId {
+    pub(in crate::uplink::last_heard) fn app(text: &str) -> AppId {
         text.parse().unwrap()
     }
 
-    pub(in crate::uplink::heard) fn dev(number: usize) -> DevId {
+    pub(in crate::uplink::last_heard) fn dev(number: usize) -> DevId {
         format!("dev-{number}").parse().unwrap()
     }
 
     /// Applications whose ids begin alike belong to one user.
-    pub(in crate::uplink::heard) fn by_first_letter(app_id: &AppId) -> Owner {
+    pub(in crate::uplink::last_heard) fn by_first_letter(app_id: &AppId) -> Owner {
         Owner::User(Arc::from(&app_id.as_str()[..1]))
     }
 }

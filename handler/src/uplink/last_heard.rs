@@ -26,7 +26,7 @@ const TIMES_BYTES_MAX: usize = 64 << 20;
 const CHANGED_BYTES_MAX: usize = 32 << 20;
 
 /// When devices were heard.
-pub struct Heard {
+pub struct LastHeardTimes {
     clock: Arc<dyn Clock>,
     owners: Option<Arc<Owners>>,
     state: Mutex<State>,
@@ -37,7 +37,7 @@ struct State {
     changed: Changed,
 }
 
-impl Heard {
+impl LastHeardTimes {
     /// Remembers from now on.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let (times, changed) = (Times::new(clock.now(), TIMES_BYTES_MAX), Changed::new(CHANGED_BYTES_MAX));
@@ -185,67 +185,67 @@ mod tests {
         }
     }
 
-    fn taken(heard: &Heard, app_id: &AppId) -> HashSet<DevId> {
-        let ChangedDevices::These(dev_ids) = heard.take_changed(app_id, 10) else { panic!("there is room") };
+    fn taken(last_heard: &LastHeardTimes, app_id: &AppId) -> HashSet<DevId> {
+        let ChangedDevices::These(dev_ids) = last_heard.take_changed(app_id, 10) else { panic!("there is room") };
         dev_ids.into_iter().collect()
     }
 
     #[test]
     fn an_alarm_is_looked_at_when_a_device_is_heard_after_long_and_otherwise_not() {
         let clock = ManualClock::new();
-        let (heard, app, device) = (Heard::new(clock.clone()), application("my-app"), device("dev-1"));
+        let (last_heard, app, device) = (LastHeardTimes::new(clock.clone()), application("my-app"), device("dev-1"));
         let (started, mut changed) = (clock.now(), Vec::new());
         for pause_s in [0, 3599, 3600, 60] {
             clock.advance(Duration::from_secs(pause_s));
-            heard.note(&app, &device);
-            assert_eq!(heard.last(&app.app_id, &device.dev_id), (Some(clock.now()), started));
-            changed.push(taken(&heard, &app.app_id).len());
+            last_heard.note(&app, &device);
+            assert_eq!(last_heard.last(&app.app_id, &device.dev_id), (Some(clock.now()), started));
+            changed.push(taken(&last_heard, &app.app_id).len());
         }
         clock.set_back(Duration::from_secs(1));
-        heard.note(&app, &device);
-        changed.push(taken(&heard, &app.app_id).len());
+        last_heard.note(&app, &device);
+        changed.push(taken(&last_heard, &app.app_id).len());
         assert_eq!(changed, [1, 0, 1, 0, 1]);
-        heard.forget(clock.now());
-        assert_eq!(heard.last(&app.app_id, &device.dev_id), (None, clock.now()));
+        last_heard.forget(clock.now());
+        assert_eq!(last_heard.last(&app.app_id, &device.dev_id), (None, clock.now()));
     }
 
     #[test]
     fn the_alarm_of_a_device_that_joins_is_looked_at() {
         let clock = ManualClock::new();
-        let (heard, app, device) = (Heard::new(clock.clone()), application("my-app"), device("dev-1"));
-        heard.note(&app, &device);
-        taken(&heard, &app.app_id);
+        let (last_heard, app, device) = (LastHeardTimes::new(clock.clone()), application("my-app"), device("dev-1"));
+        last_heard.note(&app, &device);
+        taken(&last_heard, &app.app_id);
         clock.advance(Duration::from_secs(60));
-        heard.note_joined(&app.app_id, &device.dev_id);
-        assert_eq!(heard.last(&app.app_id, &device.dev_id).0, Some(clock.now()));
-        assert_eq!(taken(&heard, &app.app_id), HashSet::from([device.dev_id]));
+        last_heard.note_joined(&app.app_id, &device.dev_id);
+        assert_eq!(last_heard.last(&app.app_id, &device.dev_id).0, Some(clock.now()));
+        assert_eq!(taken(&last_heard, &app.app_id), HashSet::from([device.dev_id]));
     }
 
     #[test]
     fn what_is_put_back_is_looked_at_again() {
-        let heard = Heard::new(ManualClock::new());
+        let last_heard = LastHeardTimes::new(ManualClock::new());
         let app_id = application("my-app").app_id;
-        heard.note_changed(&app_id, &device("dev-1").dev_id);
-        let changed: Vec<DevId> = taken(&heard, &app_id).into_iter().collect();
-        assert_eq!(heard.changed_applications(), HashSet::new());
-        heard.put_back(&app_id, &changed);
-        assert_eq!(heard.changed_applications(), HashSet::from([app_id]));
+        last_heard.note_changed(&app_id, &device("dev-1").dev_id);
+        let changed: Vec<DevId> = taken(&last_heard, &app_id).into_iter().collect();
+        assert_eq!(last_heard.changed_applications(), HashSet::new());
+        last_heard.put_back(&app_id, &changed);
+        assert_eq!(last_heard.changed_applications(), HashSet::from([app_id]));
     }
 
     #[test]
     fn nothing_is_remembered_if_nobody_wants_to_know() {
         let clock = ManualClock::new();
-        let (heard, app) = (Heard::new(clock.clone()), application("my-app"));
-        heard.note(&ApplicationSummary { silent_after: None, ..app.clone() }, &device("dev-1"));
-        assert_eq!(heard.changed_applications(), HashSet::new());
-        heard.note(&app, &device("dev-1"));
+        let (last_heard, app) = (LastHeardTimes::new(clock.clone()), application("my-app"));
+        last_heard.note(&ApplicationSummary { silent_after: None, ..app.clone() }, &device("dev-1"));
+        assert_eq!(last_heard.changed_applications(), HashSet::new());
+        last_heard.note(&app, &device("dev-1"));
         let mut off = device("dev-1");
         off.attributes.insert(types::SILENT_AFTER.to_owned(), "off".to_owned());
-        heard.note(&app, &off);
-        assert_eq!(heard.last(&app.app_id, &off.dev_id).0, None);
-        heard.note(&app, &device("dev-2"));
-        heard.forget_application(&app.app_id);
-        assert_eq!(heard.changed_applications(), HashSet::new());
-        assert_eq!(heard.last(&app.app_id, &device("dev-2").dev_id), (None, clock.now()));
+        last_heard.note(&app, &off);
+        assert_eq!(last_heard.last(&app.app_id, &off.dev_id).0, None);
+        last_heard.note(&app, &device("dev-2"));
+        last_heard.forget_application(&app.app_id);
+        assert_eq!(last_heard.changed_applications(), HashSet::new());
+        assert_eq!(last_heard.last(&app.app_id, &device("dev-2").dev_id), (None, clock.now()));
     }
 }
