@@ -16,7 +16,7 @@ use crate::{Console, Error, Result};
 
 pub(crate) use self::{
     draw::{Draw, Drawn},
-    entry::{Entry, MadeUp},
+    entry::{Entry, Generated},
 };
 
 /// The activation of a device that joins.

@@ -5,7 +5,7 @@ pub(super) mod delete;
 pub(super) mod downlinks;
 pub(super) mod fields;
 mod form;
-pub(super) mod made_up;
+pub(super) mod generated;
 mod sent;
 pub(super) mod uplinks;
 

@@ -9,7 +9,7 @@ use api::rest::handler::LorawanDevice;
 use server::seal::SealingKeys;
 use types::{AppId, AppKey, AppSKey, DevEui, DevId, NwkSKey, Timestamp, UserId};
 
-use super::entry::MadeUp;
+use super::entry::Generated;
 use crate::Console;
 
 /// Time for which a form draws the same values, which is longer than anybody takes to fill it in.
@@ -75,7 +75,7 @@ impl Drawn {
     }
 
     /// The keys of a device that are from this draw. If there are any, this form has set them.
-    pub(super) fn keys_of(&self, lorawan: &LorawanDevice) -> MadeUp {
+    pub(super) fn keys_of(&self, lorawan: &LorawanDevice) -> Generated {
         let keys = [
             ("AppKey", lorawan.app_key.as_ref().map(AppKey::as_bytes)),
             ("NwkSKey", lorawan.nwk_s_key.as_ref().map(NwkSKey::as_bytes)),

@@ -27,7 +27,7 @@ pub(super) const UNSEEN: [(&str, &str); 7] = [
 const KEYS: [&str; 3] = ["app_key", "nwk_s_key", "app_s_key"];
 
 /// Generated values that nobody typed, by their names for people. Only the answer to the form shows it.
-pub(crate) type MadeUp = Vec<(&'static str, String)>;
+pub(crate) type Generated = Vec<(&'static str, String)>;
 
 /// The entry in a form.
 #[derive(Clone, Debug, Default)]
@@ -77,31 +77,36 @@ impl Entry {
         app_id: &AppId,
         handler: &HandlerClient,
         drawn: &Drawn,
-    ) -> Result<(Device, MadeUp)> {
+    ) -> Result<(Device, Generated)> {
         let (app_id, dev_id) = (app_id.to_string(), self.dev_id()?.to_string());
         let lorawan = LorawanDevice { app_id: app_id.clone(), dev_id: dev_id.clone(), ..LorawanDevice::default() };
         let mut device = Device { app_id, dev_id, lorawan_device: Some(lorawan), ..Device::default() };
         let mut texts = self.texts.clone();
-        let mut made_up = MadeUp::new();
+        let mut generated = Generated::new();
         if texts.get("dev_eui").is_empty() {
             let dev_eui = drawn.dev_eui().to_hex();
-            made_up.push(("DevEUI", dev_eui.clone()));
+            generated.push(("DevEUI", dev_eui.clone()));
             texts.set("dev_eui", dev_eui);
         }
         let entry = Self { texts, keys: self.keys.clone() };
-        made_up.extend(entry.put_into(&mut device, None, (handler, drawn)).await?);
-        Ok((device, made_up))
+        generated.extend(entry.put_into(&mut device, None, (handler, drawn)).await?);
+        Ok((device, generated))
     }
 
     /// Changes a device. What is returned was made up.
-    pub(crate) async fn change(&self, device: &mut Device, handler: &HandlerClient, drawn: &Drawn) -> Result<MadeUp> {
+    pub(crate) async fn change(
+        &self,
+        device: &mut Device,
+        handler: &HandlerClient,
+        drawn: &Drawn,
+    ) -> Result<Generated> {
         let before = device.lorawan_device.as_ref().map(activation);
         self.put_into(device, before, (handler, drawn)).await
     }
 
     /// The generated values of a device if this form has set its keys already, and the answer may be lost; none if it
     /// has not.
-    pub(crate) fn made_before(&self, device: &Device, drawn: &Drawn) -> Option<MadeUp> {
+    pub(crate) fn made_before(&self, device: &Device, drawn: &Drawn) -> Option<Generated> {
         let lorawan = device.lorawan_device.as_ref()?;
         let keys = drawn.keys_of(lorawan);
         if keys.is_empty() {
@@ -120,17 +125,17 @@ impl Entry {
         device: &mut Device,
         before: Option<&str>,
         (handler, drawn): (&HandlerClient, &Drawn),
-    ) -> Result<MadeUp> {
+    ) -> Result<Generated> {
         self.put_texts(device)?;
         let lorawan = device.lorawan_device.get_or_insert_default();
-        let (made_up, wants_address) = self.put_lorawan(lorawan, before, drawn)?;
+        let (generated, wants_address) = self.put_lorawan(lorawan, before, drawn)?;
         if wants_address {
             let dev_addr = handler.get_dev_addr(&usage(&lorawan.activation_constraints)).await;
             let dev_addr = dev_addr.map_err(not_assigned)?;
             lorawan.dev_addr = Some(dev_addr);
-            return Ok([made_up, vec![("DevAddr", dev_addr.to_hex())]].concat());
+            return Ok([generated, vec![("DevAddr", dev_addr.to_hex())]].concat());
         }
-        Ok(made_up)
+        Ok(generated)
     }
 
     fn put_texts(&self, device: &mut Device) -> Result<()> {
@@ -147,7 +152,12 @@ impl Entry {
     }
 
     /// Returns what was made up, and whether the handler is to assign an address.
-    fn put_lorawan(&self, lorawan: &mut LorawanDevice, before: Option<&str>, drawn: &Drawn) -> Result<(MadeUp, bool)> {
+    fn put_lorawan(
+        &self,
+        lorawan: &mut LorawanDevice,
+        before: Option<&str>,
+        drawn: &Drawn,
+    ) -> Result<(Generated, bool)> {
         let text = |name| self.texts.get(name);
         let app_eui: AppEui = bytes("AppEUI", text("app_eui"), AppEui::LENGTH)?;
         if app_eui.is_zero() && !lorawan.app_eui.is_zero() {
@@ -163,14 +173,14 @@ impl Entry {
         lorawan.f_cnt_up = number("Uplink counter", text("f_cnt_up"), &(0..=u32::MAX))?.unwrap_or(up);
         lorawan.f_cnt_down = number("Downlink counter", text("f_cnt_down"), &(0..=u32::MAX))?.unwrap_or(down);
         match text("activation") {
-            OTAA => self.put_join(lorawan, before, drawn).map(|made_up| (made_up, false)),
+            OTAA => self.put_join(lorawan, before, drawn).map(|generated| (generated, false)),
             ABP | PERSONALIZE => self.put_session(lorawan, is_new_session, drawn),
             _ => Err(invalid("Activation", "must be one of the choices".to_owned())),
         }
     }
 
     /// The keys of a device that joins. A session that it has stays, unless it had one from the beginning.
-    fn put_join(&self, lorawan: &mut LorawanDevice, before: Option<&str>, drawn: &Drawn) -> Result<MadeUp> {
+    fn put_join(&self, lorawan: &mut LorawanDevice, before: Option<&str>, drawn: &Drawn) -> Result<Generated> {
         let [app_key, nwk_s_key, app_s_key] = self.keys()?;
         let stored = lorawan.dev_addr.unwrap_or_default();
         let dev_addr: DevAddr = bytes("DevAddr", self.texts.get("dev_addr"), DevAddr::LENGTH)?;
@@ -185,12 +195,12 @@ impl Entry {
         }
         let is_missing = app_key.is_none() && before != Some(OTAA);
         lorawan.app_key = if is_missing { Some(drawn.key("AppKey")) } else { app_key }.map(AppKey::new);
-        let made_up = lorawan.app_key.iter().filter(|_| is_missing).map(|key| ("AppKey", key.to_hex()));
-        Ok(made_up.collect())
+        let generated = lorawan.app_key.iter().filter(|_| is_missing).map(|key| ("AppKey", key.to_hex()));
+        Ok(generated.collect())
     }
 
     /// The session of a device that does not join.
-    fn put_session(&self, lorawan: &mut LorawanDevice, is_new: bool, drawn: &Drawn) -> Result<(MadeUp, bool)> {
+    fn put_session(&self, lorawan: &mut LorawanDevice, is_new: bool, drawn: &Drawn) -> Result<(Generated, bool)> {
         let [app_key, nwk_s_key, app_s_key] = self.keys()?;
         if app_key.is_some() {
             return Err(invalid("AppKey", "must be empty for an ABP device".to_owned()));
@@ -198,11 +208,11 @@ impl Entry {
         let stored = lorawan.dev_addr.unwrap_or_default();
         let dev_addr: DevAddr = bytes("DevAddr", self.texts.get("dev_addr"), DevAddr::LENGTH)?;
         let wants_address = dev_addr.is_zero() || (is_new && dev_addr == stored);
-        let mut made_up = MadeUp::new();
+        let mut generated = Generated::new();
         let mut key = |name: &'static str, typed: Option<[u8; 16]>| {
             let random = || {
                 let key = drawn.key(name);
-                made_up.push((name, hex::encode_upper(key)));
+                generated.push((name, hex::encode_upper(key)));
                 key
             };
             if is_new { Some(typed.unwrap_or_else(random)) } else { typed }
@@ -211,7 +221,7 @@ impl Entry {
         lorawan.app_s_key = key("AppSKey", app_s_key).map(AppSKey::new);
         lorawan.app_key = Some(AppKey::default());
         lorawan.dev_addr = Some(dev_addr);
-        Ok((made_up, wants_address))
+        Ok((generated, wants_address))
     }
 
     /// The keys that were typed.
@@ -272,25 +282,25 @@ mod tests {
         texts: &[(&str, &str)],
         stored: LorawanDevice,
         before: Option<&str>,
-    ) -> Result<(LorawanDevice, MadeUp, bool)> {
+    ) -> Result<(LorawanDevice, Generated, bool)> {
         let mut lorawan = stored;
-        let (made_up, wants_address) = entry(texts).put_lorawan(&mut lorawan, before, &Drawn::of("test"))?;
-        Ok((lorawan, made_up, wants_address))
+        let (generated, wants_address) = entry(texts).put_lorawan(&mut lorawan, before, &Drawn::of("test"))?;
+        Ok((lorawan, generated, wants_address))
     }
 
     #[test]
     fn a_device_that_joins_has_a_key_and_a_personalized_one_has_a_session() {
-        let (joins, made_up, wants_address) =
+        let (joins, generated, wants_address) =
             put(&[EUI, ("activation", OTAA)], LorawanDevice::default(), None).unwrap();
-        assert_eq!((made_up.len(), wants_address), (1, false));
-        assert_eq!(joins.app_key.clone().unwrap().to_hex(), made_up[0].1);
-        let (typed, made_up, _) =
+        assert_eq!((generated.len(), wants_address), (1, false));
+        assert_eq!(joins.app_key.clone().unwrap().to_hex(), generated[0].1);
+        let (typed, generated, _) =
             put(&[EUI, ("activation", OTAA), ("app_key", KEY)], LorawanDevice::default(), None).unwrap();
-        assert!(typed.app_key.unwrap().to_hex() == KEY && made_up.is_empty());
+        assert!(typed.app_key.unwrap().to_hex() == KEY && generated.is_empty());
 
-        let (session, made_up, wants_address) =
+        let (session, generated, wants_address) =
             put(&[EUI, ("activation", ABP), ("nwk_s_key", KEY)], LorawanDevice::default(), None).unwrap();
-        assert_eq!((made_up.len(), made_up[0].0, wants_address), (1, "AppSKey", true));
+        assert_eq!((generated.len(), generated[0].0, wants_address), (1, "AppSKey", true));
         assert!(session.nwk_s_key.unwrap().to_hex() == KEY && session.app_key.unwrap().is_zero());
         let zeros = "0".repeat(32);
         for (texts, what) in [
@@ -309,31 +319,31 @@ mod tests {
         let dev_addr = DevAddr::new([1; 4]);
         let stored = LorawanDevice { dev_addr: Some(dev_addr), f_cnt_up: 7, ..LorawanDevice::default() };
         let same = [("activation", ABP), ("dev_addr", "01010101"), ("f_cnt_down", "3")];
-        let (kept, made_up, wants_address) = put(&same, stored.clone(), Some(ABP)).unwrap();
-        assert!(made_up.is_empty() && !wants_address && kept.nwk_s_key.is_none());
+        let (kept, generated, wants_address) = put(&same, stored.clone(), Some(ABP)).unwrap();
+        assert!(generated.is_empty() && !wants_address && kept.nwk_s_key.is_none());
         assert_eq!((kept.dev_addr, kept.f_cnt_up, kept.f_cnt_down), (Some(dev_addr), 7, 3));
 
         let named = LorawanDevice { dev_eui: DevEui::new([1; 8]), ..stored.clone() };
         assert!(put(&same, named, Some(ABP)).is_err(), "its EUI is not removed");
 
         let new = [("activation", PERSONALIZE), ("dev_addr", "01010101")];
-        let (renewed, made_up, wants_address) = put(&new, stored.clone(), Some(ABP)).unwrap();
-        assert_eq!((made_up.len(), wants_address, renewed.f_cnt_up), (2, true, 0));
+        let (renewed, generated, wants_address) = put(&new, stored.clone(), Some(ABP)).unwrap();
+        assert_eq!((generated.len(), wants_address, renewed.f_cnt_up), (2, true, 0));
 
-        let (joins, made_up, _) = put(&[("activation", OTAA)], stored, Some(ABP)).unwrap();
-        assert_eq!((made_up.len(), joins.dev_addr, joins.f_cnt_up), (1, Some(DevAddr::default()), 0));
+        let (joins, generated, _) = put(&[("activation", OTAA)], stored, Some(ABP)).unwrap();
+        assert_eq!((generated.len(), joins.dev_addr, joins.f_cnt_up), (1, Some(DevAddr::default()), 0));
         assert!(joins.nwk_s_key.unwrap().is_zero());
     }
 
     #[test]
     fn what_a_form_made_up_is_made_up_again() {
         let texts = [("activation", ABP), ("nwk_s_key", KEY), EUI];
-        let (mut lorawan, made_up, _) = put(&texts, LorawanDevice::default(), None).unwrap();
+        let (mut lorawan, generated, _) = put(&texts, LorawanDevice::default(), None).unwrap();
         lorawan.dev_addr = Some(DevAddr::new([1; 4]));
         let device = Device { lorawan_device: Some(lorawan), ..Device::default() };
         // A draft has no keys that were typed.
         let again = entry(&[("activation", ABP), EUI]).made_before(&device, &Drawn::of("test")).unwrap();
-        assert_eq!(again, [made_up[0].clone(), ("DevAddr", "01010101".to_owned())]);
+        assert_eq!(again, [generated[0].clone(), ("DevAddr", "01010101".to_owned())]);
         assert!(entry(&texts).made_before(&device, &Drawn::of("another")).is_none());
     }
 

@@ -10,7 +10,7 @@ use types::Kinded;
 use super::{
     dev_id,
     fields::{DeviceForm, becomes_draft},
-    made_up::{self, Done},
+    generated::{self, Done},
 };
 use crate::{
     Result,
@@ -67,8 +67,8 @@ async fn change(request: &InApplication, mut entry: Entry, (base, draw): (&Base,
     let (handler, dev_id) = (request.handler().await?, dev_id(request)?);
     let drawn = request.drawn(draw, &dev_id);
     let mut device = read(&handler, request.app_id(), &dev_id).await?;
-    if let Some(made_up) = entry.made_before(&device, &drawn) {
-        return Ok(made_up::page(request, &dev_id, made_up, Done::Before { is_new: false }).into_response());
+    if let Some(generated) = entry.made_before(&device, &drawn) {
+        return Ok(generated::page(request, &dev_id, generated, Done::Before { is_new: false }).into_response());
     }
     let now = request.console.base_of(&device);
     let differences = base.differences(&now, &entry.texts);
@@ -84,7 +84,7 @@ async fn change(request: &InApplication, mut entry: Entry, (base, draw): (&Base,
         let path = format!("{}/devices/{dev_id}?done=device-changed", request.path());
         return Ok(Redirect::to(&path).into_response());
     }
-    Ok(made_up::page(request, &dev_id, new, Done::Changed).into_response())
+    Ok(generated::page(request, &dev_id, new, Done::Changed).into_response())
 }
 
 fn page(request: &InApplication, form: DeviceForm) -> Result<Page<Change>> {

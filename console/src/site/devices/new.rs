@@ -12,7 +12,7 @@ use crate::{
     site::{
         device::{
             fields::{DeviceForm, becomes_draft},
-            made_up::{self, Done},
+            generated::{self, Done},
         },
         failure::Failure,
         page::{Frame, Page},
@@ -63,10 +63,10 @@ async fn register(request: &InApplication, entry: &mut Entry, draw: &Draw) -> Re
     let (registrations, now) = (&request.console.registrations, request.console.clock.now());
     match handler.get_device(request.app_id(), &dev_id).await {
         Ok(stored) => {
-            let made_up = entry.made_before(&stored.try_into()?, &drawn);
-            let made_up = made_up.ok_or_else(|| Error::DeviceExists(dev_id.clone()))?;
+            let generated = entry.made_before(&stored.try_into()?, &drawn);
+            let generated = generated.ok_or_else(|| Error::DeviceExists(dev_id.clone()))?;
             registrations.note(request.user_id(), drawn.form(), now);
-            return Ok(made_up::page(request, &dev_id, made_up, Done::Before { is_new: true }).into_response());
+            return Ok(generated::page(request, &dev_id, generated, Done::Before { is_new: true }).into_response());
         }
         Err(error) if error.kind() == Kind::NotFound && registrations.contain(drawn.form(), now) => {
             return Err(Error::DeviceDeleted(dev_id));
@@ -87,7 +87,7 @@ async fn register(request: &InApplication, entry: &mut Entry, draw: &Draw) -> Re
         let path = format!("{}/devices/{dev_id}?done=device-registered", request.path());
         return Ok(Redirect::to(&path).into_response());
     }
-    Ok(made_up::page(request, &dev_id, new, Done::Registered).into_response())
+    Ok(generated::page(request, &dev_id, new, Done::Registered).into_response())
 }
 
 /// Returns true also if nobody knows, because the answer was lost, or because the store of the handler failed: it may have

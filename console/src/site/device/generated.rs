@@ -4,7 +4,7 @@ use askama::Template;
 use types::DevId;
 
 use crate::{
-    form::device::MadeUp,
+    form::device::Generated,
     site::{
         page::{Frame, Page},
         viewer::InApplication,
@@ -12,13 +12,13 @@ use crate::{
 };
 
 #[derive(Template)]
-#[template(path = "device_made_up.html")]
+#[template(path = "device_generated.html")]
 pub(in crate::site) struct Show {
     frame: Frame,
     app_id: String,
     tab: &'static str,
     dev_id: String,
-    made_up: MadeUp,
+    generated: Generated,
     done: Done,
 }
 
@@ -43,7 +43,7 @@ impl Done {
     }
 }
 
-pub(in crate::site) fn page(request: &InApplication, dev_id: &DevId, made_up: MadeUp, done: Done) -> Page<Show> {
+pub(in crate::site) fn page(request: &InApplication, dev_id: &DevId, generated: Generated, done: Done) -> Page<Show> {
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
-    Page::new(Show { frame, app_id, tab: "devices", dev_id: dev_id.to_string(), made_up, done })
+    Page::new(Show { frame, app_id, tab: "devices", dev_id: dev_id.to_string(), generated, done })
 }
