@@ -1,8 +1,8 @@
 //! Hands events over to a receiver, once each, and again and again while they may be accepted later.
 
 pub mod api_watch;
+pub mod dropped;
 pub mod network;
-pub mod not_taken;
 pub mod traffic;
 
 use std::{

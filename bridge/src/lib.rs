@@ -19,8 +19,8 @@ pub use self::{
     environment::{Environment, state_dir::StateDir},
     error::Error,
     hand_over::{
+        dropped::{DropReason, DroppedEvent},
         network::{Network, NetworkState, Receiver, Route},
-        not_taken::{NotTaken, NotTakenEvent},
         traffic::{Lag, TrafficState},
     },
     running::{Connections, Running},

@@ -17,8 +17,8 @@ pub use console::{Console, Environment, Place};
 pub use error::{Error, Result};
 pub use settings::{MapTiles, Settings, TileUrl, TileUrlError};
 pub use status::{
-    ApplicationFunctions, ApplicationLoad, AuditTail, Check, CheckResult, ConnectionStatus, Count, EventStatus,
-    FunctionCounts, FunctionFailure, FunctionRanking, FunctionSums, HistoryState, NetworkStatus, NetworkTrial,
-    NetworksStatus, NewNetwork, NotTakenStatus, OwnerUse, Queue, RouteStatus, ServerStatus, ServiceLoad,
+    ApplicationFunctions, ApplicationLoad, AuditTail, Check, CheckResult, ConnectionStatus, Count, DroppedEventStatus,
+    EventStatus, FunctionCounts, FunctionFailure, FunctionRanking, FunctionSums, HistoryState, NetworkStatus,
+    NetworkTrial, NetworksStatus, NewNetwork, OwnerUse, Queue, RouteStatus, ServerStatus, ServiceLoad,
     ShadowCodecStatus, ShadowConnection, ShadowStatus, StatusSource, TrialCheck, TriedUplink,
 };

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use types::{AppId, Timestamp, UserId};
 
 pub use self::network::{
-    ConnectionStatus, EventStatus, NetworkStatus, NetworksStatus, NotTakenStatus, RouteStatus, ShadowCodecStatus,
+    ConnectionStatus, DroppedEventStatus, EventStatus, NetworkStatus, NetworksStatus, RouteStatus, ShadowCodecStatus,
     ShadowConnection, ShadowStatus,
 };
 pub use self::trial::{CheckResult, NetworkTrial, NewNetwork, TrialCheck, TriedUplink};

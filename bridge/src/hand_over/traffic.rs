@@ -15,7 +15,7 @@ use std::{
 use types::{Clock, DevEui, NetworkRefusal, Timestamp};
 
 use self::window::Window;
-use super::not_taken::{NotTaken, NotTakenEvent, NotTakenEvents};
+use super::dropped::{DropReason, DroppedEvent, DroppedEvents};
 use crate::metrics;
 
 /// Says that there is no time, or no lag.
@@ -26,7 +26,7 @@ pub struct NetworkTraffic {
     clock: Arc<dyn Clock>,
     taken: AtomicU64,
     duplicates: AtomicU64,
-    not_taken: NotTakenEvents,
+    dropped: DroppedEvents,
     retried: AtomicU64,
     sent: AtomicU64,
     unsent: AtomicU64,
@@ -65,9 +65,9 @@ pub struct TrafficState {
     /// The time from their reception by the network until they were handed over.
     pub lag: Lag,
     /// Number of events that nobody took, by reason; without those of which there were none.
-    pub not_taken: Vec<(NotTaken, u64)>,
+    pub dropped: Vec<(DropReason, u64)>,
     /// The newest of them for each reason, the newest of all first.
-    pub newest_not_taken: Vec<NotTakenEvent>,
+    pub newest_dropped: Vec<DroppedEvent>,
 }
 
 /// The time from the reception of events by a network until they were handed over.
@@ -89,7 +89,7 @@ impl NetworkTraffic {
             clock,
             taken: AtomicU64::default(),
             duplicates: AtomicU64::default(),
-            not_taken: NotTakenEvents::default(),
+            dropped: DroppedEvents::default(),
             retried: AtomicU64::default(),
             sent: AtomicU64::default(),
             unsent: AtomicU64::default(),
@@ -102,19 +102,19 @@ impl NetworkTraffic {
     /// Counts an event of an application that no route has.
     pub fn without_route(&self, device: &str, application: &str) {
         metrics::event("ignored");
-        self.not_taken(NotTaken::NoRoute, device, format_args!("application {application}"));
+        self.dropped(DropReason::NoRoute, device, format_args!("application {application}"));
     }
 
     /// Counts an event of which applications learn nothing, with what the network calls it.
     pub fn ignored(&self, device: &str, event: &str) {
         metrics::event("ignored");
-        self.not_taken(NotTaken::NothingToTell, device, event);
+        self.dropped(DropReason::NothingToTell, device, event);
     }
 
     /// Counts an event that cannot be read: an uplink, or another one.
     pub fn malformed(&self, is_uplink: bool, device: &str, error: impl Display) {
         metrics::received(is_uplink, "malformed");
-        self.not_taken(NotTaken::Unreadable, device, error);
+        self.dropped(DropReason::Unreadable, device, error);
     }
 
     /// Counts a downlink that the network took, or did not.
@@ -139,11 +139,11 @@ impl NetworkTraffic {
     }
 
     pub(super) fn refused(&self, dev_eui: DevEui, refusal: &NetworkRefusal) {
-        self.not_taken(NotTaken::of(refusal), dev_eui, refusal.reason());
+        self.dropped(DropReason::of(refusal), dev_eui, refusal.reason());
     }
 
     pub(super) fn foreign(&self, dev_eui: DevEui) {
-        self.not_taken(NotTaken::OtherApplication, dev_eui, "");
+        self.dropped(DropReason::OtherApplication, dev_eui, "");
     }
 
     pub(super) fn retried(&self) {
@@ -157,15 +157,20 @@ impl NetworkTraffic {
         let lag = self.window.lag(now);
         let set = |value: &AtomicI64| Some(value.load(Relaxed)).filter(|value| *value != NONE);
         let last_lag = set(&self.last_lag_ms).and_then(|lag_ms| u64::try_from(lag_ms).ok());
-        let not_taken = |reasons: &[NotTaken]| reasons.iter().map(|reason| self.not_taken.count(*reason)).sum::<u64>();
-        let by_reason = NotTaken::ALL.map(|reason| (reason, self.not_taken.count(reason)));
+        let dropped = |reasons: &[DropReason]| reasons.iter().map(|reason| self.dropped.count(*reason)).sum::<u64>();
+        let by_reason = DropReason::ALL.map(|reason| (reason, self.dropped.count(reason)));
         TrafficState {
             taken: self.taken.load(Relaxed),
             duplicates: self.duplicates.load(Relaxed),
-            ignored: not_taken(&[NotTaken::NoRoute, NotTaken::NothingToTell]),
-            malformed: not_taken(&[NotTaken::Unreadable]),
-            refused: not_taken(&[NotTaken::NotRegistered, NotTaken::NotValid, NotTaken::NoRoom, NotTaken::Refused]),
-            foreign: not_taken(&[NotTaken::OtherApplication]),
+            ignored: dropped(&[DropReason::NoRoute, DropReason::NothingToTell]),
+            malformed: dropped(&[DropReason::Unreadable]),
+            refused: dropped(&[
+                DropReason::NotRegistered,
+                DropReason::NotValid,
+                DropReason::NoRoom,
+                DropReason::Refused,
+            ]),
+            foreign: dropped(&[DropReason::OtherApplication]),
             retried: self.retried.load(Relaxed),
             sent: self.sent.load(Relaxed),
             unsent: self.unsent.load(Relaxed),
@@ -176,14 +181,14 @@ impl NetworkTraffic {
                 mean: lag.map(|(mean, _)| mean),
                 max: lag.map(|(_, max)| max),
             },
-            not_taken: by_reason.into_iter().filter(|(_, count)| *count > 0).collect(),
-            newest_not_taken: self.not_taken.newest(),
+            dropped: by_reason.into_iter().filter(|(_, count)| *count > 0).collect(),
+            newest_dropped: self.dropped.newest(),
         }
     }
 
-    fn not_taken(&self, reason: NotTaken, device: impl Display, detail: impl Display) {
+    fn dropped(&self, reason: DropReason, device: impl Display, detail: impl Display) {
         let now = self.clock.now();
-        self.not_taken.add(now, reason, device, detail);
+        self.dropped.add(now, reason, device, detail);
         self.last_ms.store(now.as_millis(), Relaxed);
     }
 
@@ -228,8 +233,8 @@ mod tests {
         let state = traffic.state();
         assert_eq!((state.received(), state.retried, state.sent, state.unsent), (6, 1, 1, 1));
         assert_eq!((state.ignored, state.malformed, state.refused, state.foreign), (1, 1, 1, 1));
-        assert_eq!((state.not_taken.len(), state.newest_not_taken.len()), (4, 4));
-        assert_eq!(state.not_taken[2], (NotTaken::NotRegistered, 1));
+        assert_eq!((state.dropped.len(), state.newest_dropped.len()), (4, 4));
+        assert_eq!(state.dropped[2], (DropReason::NotRegistered, 1));
         assert_eq!((state.last, state.lag), (Some(last), Lag::default()), "neither retries nor downlinks are events");
     }
 

@@ -1,8 +1,9 @@
 //! The state of a network for operators.
 
-use bridge::{ConnectionState, NetworkState, NotTakenEvent, TrafficState};
+use bridge::{ConnectionState, DroppedEvent, NetworkState, TrafficState};
 use console::{
-    ConnectionStatus, Count, EventStatus, NetworkStatus, NotTakenStatus, RouteStatus, ShadowCodecStatus, ShadowStatus,
+    ConnectionStatus, Count, DroppedEventStatus, EventStatus, NetworkStatus, RouteStatus, ShadowCodecStatus,
+    ShadowStatus,
 };
 use history::Outcome;
 use types::Timestamp;
@@ -87,17 +88,17 @@ fn route(route: &WatchedRoute) -> RouteStatus {
 }
 
 fn events(traffic: TrafficState, in_progress: usize) -> EventStatus {
-    let (received, not_taken) = (traffic.received(), traffic.not_taken.into_iter());
+    let (received, dropped) = (traffic.received(), traffic.dropped.into_iter());
     let others = [("duplicate", traffic.duplicates)]
         .into_iter()
-        .chain(not_taken.map(|(reason, count)| (reason.in_words(), count)))
+        .chain(dropped.map(|(reason, count)| (reason.in_words(), count)))
         .chain([("attempts that are repeated", traffic.retried)])
         .filter(|(_, count)| *count > 0);
     EventStatus {
         received,
         taken: traffic.taken,
         others: others.map(|(what, count)| Count { what: what.to_owned(), count }).collect(),
-        not_taken: traffic.newest_not_taken.into_iter().map(not_taken_event).collect(),
+        dropped: traffic.newest_dropped.into_iter().map(dropped_event).collect(),
         in_progress: in_progress as u64,
         last: traffic.last,
         per_second: traffic.per_second,
@@ -106,21 +107,21 @@ fn events(traffic: TrafficState, in_progress: usize) -> EventStatus {
     }
 }
 
-fn not_taken_event(event: NotTakenEvent) -> NotTakenStatus {
-    let NotTakenEvent { time, reason, device, detail } = event;
-    NotTakenStatus { time, device, reason: reason.in_words(), detail }
+fn dropped_event(event: DroppedEvent) -> DroppedEventStatus {
+    let DroppedEvent { time, reason, device, detail } = event;
+    DroppedEventStatus { time, device, reason: reason.in_words(), detail }
 }
 
 #[cfg(test)]
 mod tests {
-    use bridge::NotTaken;
+    use bridge::DropReason;
 
     use super::*;
 
     #[test]
     fn only_what_happened_to_events_is_told() {
-        let not_taken = vec![(NotTaken::Unreadable, 2)];
-        let traffic = TrafficState { taken: 5, malformed: 2, retried: 1, not_taken, ..TrafficState::default() };
+        let dropped = vec![(DropReason::Unreadable, 2)];
+        let traffic = TrafficState { taken: 5, malformed: 2, retried: 1, dropped, ..TrafficState::default() };
         let events = events(traffic, 3);
         let others: Vec<_> = events.others.iter().map(|other| (other.what.as_str(), other.count)).collect();
         assert_eq!(others, [("cannot be read", 2), ("attempts that are repeated", 1)]);

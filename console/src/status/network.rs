@@ -61,7 +61,7 @@ pub struct EventStatus {
     /// Results of the others.
     pub others: Vec<Count>,
     /// Some of those that nobody took, the newest first.
-    pub not_taken: Vec<NotTakenStatus>,
+    pub dropped: Vec<DroppedEventStatus>,
     /// Number of messages that are not acknowledged yet.
     pub in_progress: u64,
     /// The time of the last event.
@@ -76,7 +76,7 @@ pub struct EventStatus {
 
 /// An event that nobody took.
 #[derive(Clone, Debug)]
-pub struct NotTakenStatus {
+pub struct DroppedEventStatus {
     /// The time at which it was dealt with.
     pub time: Timestamp,
     /// Its device.

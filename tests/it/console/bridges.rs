@@ -13,7 +13,7 @@ use api::chirpstack::CodecRuntime;
 use bridge::MqttSettings;
 use chirpstack::{ChirpStackSettings, GrpcSettings};
 use console::{
-    ConnectionStatus, Count, EventStatus, NetworkStatus, NetworksStatus, NotTakenStatus, RouteStatus,
+    ConnectionStatus, Count, DroppedEventStatus, EventStatus, NetworkStatus, NetworksStatus, RouteStatus,
     ShadowCodecStatus, ShadowConnection, ShadowStatus,
 };
 use server::system::SystemClock;
@@ -60,7 +60,7 @@ fn network(text: &str) -> NetworkStatus {
             received: 9,
             taken: 8,
             others: vec![Count { what: text(), count: 1 }],
-            not_taken: vec![NotTakenStatus { time: since, device: text(), reason: "refused", detail: text() }],
+            dropped: vec![DroppedEventStatus { time: since, device: text(), reason: "refused", detail: text() }],
             ..EventStatus::default()
         },
         downlinks: Err(text()),

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use crate::{
     site::page::{Time, shown},
-    status::{ConnectionStatus, Count, EventStatus, NetworkStatus, NotTakenStatus, RouteStatus},
+    status::{ConnectionStatus, Count, DroppedEventStatus, EventStatus, NetworkStatus, RouteStatus},
 };
 
 /// A network.
@@ -20,7 +20,7 @@ pub(super) struct Section {
     pub(super) received: u64,
     pub(super) taken: u64,
     pub(super) others: Vec<Count>,
-    pub(super) not_taken: Vec<NotTaken>,
+    pub(super) dropped: Vec<DroppedEvent>,
     pub(super) in_progress: u64,
     pub(super) last: Option<Time>,
     /// Of the last minute, and of the last five.
@@ -40,7 +40,7 @@ pub(super) struct Connection {
 }
 
 /// A row of the table of events that nobody took.
-pub(super) struct NotTaken {
+pub(super) struct DroppedEvent {
     pub(super) time: Time,
     pub(super) device: String,
     pub(super) reason: &'static str,
@@ -64,7 +64,7 @@ impl Section {
     pub(super) fn of(network: NetworkStatus, own: &BTreeSet<String>) -> Self {
         let NetworkStatus { name, kind, addresses, connections, api, routes, events, downlinks } = network;
         let lag = lag(&events);
-        let EventStatus { received, taken, others, not_taken, in_progress, last, per_second, .. } = events;
+        let EventStatus { received, taken, others, dropped, in_progress, last, per_second, .. } = events;
         Self {
             name: shown(&name),
             kind: shown(&kind),
@@ -75,7 +75,7 @@ impl Section {
             received,
             taken,
             others: others.into_iter().map(|Count { what, count }| Count { what: shown(&what), count }).collect(),
-            not_taken: not_taken.into_iter().map(NotTaken::of).collect(),
+            dropped: dropped.into_iter().map(DroppedEvent::of).collect(),
             in_progress,
             last: last.map(|last| Time(last.as_nanos())),
             rates: per_second.map(|rate| format!("{rate:.2}/s")),
@@ -102,9 +102,9 @@ impl Connection {
     }
 }
 
-impl NotTaken {
-    fn of(event: NotTakenStatus) -> Self {
-        let NotTakenStatus { time, device, reason, detail } = event;
+impl DroppedEvent {
+    fn of(event: DroppedEventStatus) -> Self {
+        let DroppedEventStatus { time, device, reason, detail } = event;
         Self { time: Time(time.as_nanos()), device: shown(&device), reason, detail: shown(&detail) }
     }
 }

@@ -1,4 +1,4 @@
-//! Events that nobody takes: their number by reason, and the newest few for people.
+//! Events that are dropped because nobody takes them: their number by reason, and the newest few for people.
 
 use std::{
     cmp::Reverse,
@@ -18,11 +18,11 @@ const NEWEST_MAX: usize = 3;
 const DEVICE_CHARS_MAX: usize = 64;
 /// Maximum number of characters of a detail that are kept.
 const DETAIL_CHARS_MAX: usize = 300;
-const REASONS: usize = NotTaken::ALL.len();
+const REASONS: usize = DropReason::ALL.len();
 
 /// Reasons for which nobody takes an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotTaken {
+pub enum DropReason {
     /// No route has its application.
     NoRoute,
     /// It says nothing that applications learn.
@@ -43,11 +43,11 @@ pub enum NotTaken {
 
 /// An event that nobody took.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotTakenEvent {
+pub struct DroppedEvent {
     /// The time at which it was dealt with.
     pub time: Timestamp,
     /// Refusal or failure of the application.
-    pub reason: NotTaken,
+    pub reason: DropReason,
     /// The id of its device in the network, or its DevEUI. Others may have chosen it.
     pub device: String,
     /// The reason in detail. Others may have chosen parts of it.
@@ -56,12 +56,12 @@ pub struct NotTakenEvent {
 
 /// Counts events that nobody takes, and keeps the newest.
 #[derive(Default)]
-pub(super) struct NotTakenEvents {
+pub(super) struct DroppedEvents {
     counts: [AtomicU64; REASONS],
-    newest: Mutex<[VecDeque<NotTakenEvent>; REASONS]>,
+    newest: Mutex<[VecDeque<DroppedEvent>; REASONS]>,
 }
 
-impl NotTaken {
+impl DropReason {
     /// All of them.
     pub const ALL: [Self; 8] = [
         Self::NoRoute,
@@ -99,8 +99,8 @@ impl NotTaken {
     }
 }
 
-impl NotTakenEvents {
-    pub(super) fn add(&self, time: Timestamp, reason: NotTaken, device: impl Display, detail: impl Display) {
+impl DroppedEvents {
+    pub(super) fn add(&self, time: Timestamp, reason: DropReason, device: impl Display, detail: impl Display) {
         self.counts[reason as usize].fetch_add(1, Relaxed);
         let (device, detail) = (beginning(device, DEVICE_CHARS_MAX), beginning(detail, DETAIL_CHARS_MAX));
         let mut all = self.lock();
@@ -108,21 +108,21 @@ impl NotTakenEvents {
         if newest.len() == NEWEST_MAX {
             newest.pop_front();
         }
-        newest.push_back(NotTakenEvent { time, reason, device, detail });
+        newest.push_back(DroppedEvent { time, reason, device, detail });
     }
 
-    pub(super) fn count(&self, reason: NotTaken) -> u64 {
+    pub(super) fn count(&self, reason: DropReason) -> u64 {
         self.counts[reason as usize].load(Relaxed)
     }
 
     /// Returns those that are kept, the newest first.
-    pub(super) fn newest(&self) -> Vec<NotTakenEvent> {
+    pub(super) fn newest(&self) -> Vec<DroppedEvent> {
         let mut newest: Vec<_> = self.lock().iter().flatten().cloned().collect();
         newest.sort_by_key(|event| Reverse(event.time));
         newest
     }
 
-    fn lock(&self) -> MutexGuard<'_, [VecDeque<NotTakenEvent>; REASONS]> {
+    fn lock(&self) -> MutexGuard<'_, [VecDeque<DroppedEvent>; REASONS]> {
         // A panic elsewhere leaves the events usable.
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -138,27 +138,27 @@ mod tests {
 
     #[test]
     fn each_reason_is_counted_and_keeps_its_newest_events() {
-        let events = NotTakenEvents::default();
-        for (millis, reason) in (0_i64..).zip(NotTaken::ALL) {
+        let events = DroppedEvents::default();
+        for (millis, reason) in (0_i64..).zip(DropReason::ALL) {
             events.add(Timestamp::from_millis(millis), reason, "first", reason.in_words());
         }
         for millis in 100..200 {
-            events.add(Timestamp::from_millis(millis), NotTaken::NothingToTell, millis, "x".repeat(1000));
+            events.add(Timestamp::from_millis(millis), DropReason::NothingToTell, millis, "x".repeat(1000));
         }
-        let counts = NotTaken::ALL.map(|reason| events.count(reason));
+        let counts = DropReason::ALL.map(|reason| events.count(reason));
         assert_eq!(counts, [1, 101, 1, 1, 1, 1, 1, 1]);
         let newest = events.newest();
         let devices: Vec<_> = newest.iter().map(|event| event.device.as_str()).collect();
         assert_eq!(devices[..4], ["199", "198", "197", "first"]);
         assert_eq!((newest.len(), newest[0].detail.len()), (10, DETAIL_CHARS_MAX));
-        assert_eq!(newest[3].reason, NotTaken::OtherApplication);
+        assert_eq!(newest[3].reason, DropReason::OtherApplication);
     }
 
     #[test]
     fn a_refusal_has_the_reason_of_its_kind() {
-        let of = |kind| NotTaken::of(&NetworkRefusal::new(kind, "no"));
+        let of = |kind| DropReason::of(&NetworkRefusal::new(kind, "no"));
         let kinds = [Kind::NotFound, Kind::Invalid, Kind::Full, Kind::Denied];
-        let reasons = [NotTaken::NotRegistered, NotTaken::NotValid, NotTaken::NoRoom, NotTaken::Refused];
+        let reasons = [DropReason::NotRegistered, DropReason::NotValid, DropReason::NoRoom, DropReason::Refused];
         assert_eq!(kinds.map(of), reasons);
     }
 }
