@@ -5,7 +5,7 @@ mod cache;
 mod connect;
 pub(crate) mod ledger;
 pub(crate) mod listing;
-pub(crate) mod looks;
+pub(crate) mod listing_cache;
 mod ranges;
 
 use std::{
@@ -25,7 +25,7 @@ use self::{
     cache::Cache,
     ledger::Ledger,
     listing::{HANDLER, Listing, Object, REMOVED, removal_key},
-    looks::{Look, Looks},
+    listing_cache::{CachedListing, ListingCache},
 };
 use crate::{
     Error, OwnerOf,
@@ -48,7 +48,7 @@ pub(crate) struct Bucket {
     pub(crate) handler: String,
     root: PathBuf,
     cache: Cache,
-    looks: Looks,
+    listing_cache: ListingCache,
     /// Set once the server has answered with a whole object where a range was asked for.
     lacks_ranges: AtomicBool,
     runtime: Handle,
@@ -84,7 +84,7 @@ impl Bucket {
             handler: handler_id(root, random)?,
             root: root.to_owned(),
             cache,
-            looks: Looks::default(),
+            listing_cache: ListingCache::default(),
             lacks_ranges: AtomicBool::new(false),
             runtime,
             closed: watch::Sender::new(false),
@@ -122,13 +122,13 @@ impl Bucket {
     }
 
     /// Returns the objects of an application. If they cannot be listed now, those of the last look, with the reason.
-    pub(crate) fn look(&self, app_id: &str) -> Result<Look, Error> {
-        self.looks.look(app_id, &self.url, || self.list_application(app_id))
+    pub(crate) fn look(&self, app_id: &str) -> Result<CachedListing, Error> {
+        self.listing_cache.look(app_id, &self.url, || self.list_application(app_id))
     }
 
     /// Has the next query of an application list the bucket again.
     pub(crate) fn look_again(&self, app_id: &str) {
-        self.looks.forget(app_id);
+        self.listing_cache.forget(app_id);
     }
 
     /// Lists the objects of an application by all handlers.
@@ -329,7 +329,7 @@ mod tests {
             handler: "other".to_owned(),
             root: dir.to_owned(),
             cache: Cache::open(dir.join(CACHE), 1000, Arc::new(ToString::to_string)).unwrap(),
-            looks: Looks::default(),
+            listing_cache: ListingCache::default(),
             lacks_ranges: AtomicBool::new(false),
             runtime: Handle::current(),
             closed: watch::Sender::new(false),

@@ -18,7 +18,7 @@ use crate::{
     bucket::{
         Bucket,
         listing::{Listing, Object},
-        looks::Look,
+        listing_cache::CachedListing,
     },
     directory::removed::Removal,
     query::Filter,
@@ -51,7 +51,7 @@ impl<'a> Objects<'a> {
     /// Lists the objects of an application.
     pub(super) fn look(bucket: Option<&'a Arc<Bucket>>, app_id: &str) -> Result<Self, Error> {
         let Some(bucket) = bucket else { return Ok(Self::default()) };
-        let Look { listing: Listing { objects: listed, removed }, skipped } = bucket.look(app_id)?;
+        let CachedListing { listing: Listing { objects: listed, removed }, skipped } = bucket.look(app_id)?;
         let is_away = Arc::new(AtomicBool::new(skipped.is_some()));
         Ok(Self { bucket: Some(bucket), listed, removed, skipped, is_away })
     }

@@ -19,7 +19,7 @@ const LISTS_MAX: usize = 100;
 
 /// Listing of a bucket as queries see it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct CachedListing {
     pub(crate) listing: Listing,
     /// Set if the bucket cannot be listed now; then the listing is that of the last look.
     pub(crate) skipped: Option<Skipped>,
@@ -27,26 +27,26 @@ pub(crate) struct Look {
 
 /// The last look of each application.
 #[derive(Debug, Default)]
-pub(super) struct Looks(Mutex<HashMap<String, (Instant, Look)>>);
+pub(super) struct ListingCache(Mutex<HashMap<String, (Instant, CachedListing)>>);
 
-impl Looks {
+impl ListingCache {
     /// The last look at an application, or a new one by `list`. If that fails, what was there before, with the reason.
     pub(super) fn look(
         &self,
         app_id: &str,
         url: &str,
         list: impl FnOnce() -> Result<Listing, Error>,
-    ) -> Result<Look, Error> {
+    ) -> Result<CachedListing, Error> {
         let last = self.lock().get(app_id).cloned();
         if let Some((_, look)) = last.as_ref().filter(|(when, _)| when.elapsed() < AGE_MAX) {
             return Ok(look.clone());
         }
         let look = match list() {
-            Ok(listing) => Look { listing, skipped: None },
+            Ok(listing) => CachedListing { listing, skipped: None },
             Err(Error::Stopped) => return Err(Error::Stopped),
             Err(error) => {
                 let skipped = Skipped::unread(url.into(), ErrorChain(&error).to_string());
-                Look { skipped: Some(skipped), ..last.map(|(_, look)| look).unwrap_or_default() }
+                CachedListing { skipped: Some(skipped), ..last.map(|(_, look)| look).unwrap_or_default() }
             }
         };
         self.keep(app_id, &look);
@@ -58,15 +58,15 @@ impl Looks {
         self.lock().remove(app_id);
     }
 
-    fn keep(&self, app_id: &str, look: &Look) {
-        let mut looks = self.lock();
-        if looks.len() >= LISTS_MAX {
-            looks.clear();
+    fn keep(&self, app_id: &str, look: &CachedListing) {
+        let mut listing_cache = self.lock();
+        if listing_cache.len() >= LISTS_MAX {
+            listing_cache.clear();
         }
-        looks.insert(app_id.to_owned(), (Instant::now(), look.clone()));
+        listing_cache.insert(app_id.to_owned(), (Instant::now(), look.clone()));
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, Look)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, CachedListing)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
