@@ -60,7 +60,7 @@ pub struct Router {
     durable: Option<Arc<Durable>>,
     memory: SessionMemory,
     /// The processes that lived when it was last looked, whose sessions are not taken over.
-    living: Mutex<HashSet<String>>,
+    live_processes: Mutex<HashSet<String>>,
     unserved: Unserved,
     series: Mutex<Series>,
     /// Renews this process's lease.
@@ -122,7 +122,7 @@ impl Router {
             clock,
             durable,
             memory,
-            living: Mutex::default(),
+            live_processes: Mutex::default(),
             unserved: Unserved::default(),
             series: Mutex::default(),
             _lease: None,
@@ -135,10 +135,10 @@ impl Router {
         durable.renew_lease().await?;
         let lease = AbortOnDropHandle::new(tokio::spawn(keep_lease(Arc::clone(&durable))));
         let this = Self { _lease: Some(lease), ..Self::with(Some(Arc::clone(&durable)), memory, clock) };
-        let living = durable.living().await?;
-        let owners = this.adopt(&durable, &living).await?;
-        if durable.wait_for_predecessors(&living, &owners).await? {
-            this.adopt(&durable, &durable.living().await?).await?;
+        let live_processes = durable.live_processes().await?;
+        let owners = this.adopt(&durable, &live_processes).await?;
+        if durable.wait_for_predecessors(&live_processes, &owners).await? {
+            this.adopt(&durable, &durable.live_processes().await?).await?;
         }
         this.sweep();
         Ok(this)

@@ -10,7 +10,7 @@ use server::status::ErrorChain;
 use types::AppId;
 
 use super::{Router, unserved::Claiming};
-use crate::session::durable::{Durable, LOADS_MAX, Living};
+use crate::session::durable::{Durable, LOADS_MAX, LiveProcesses};
 
 impl Router {
     /// Takes over the sessions of processes that no longer live, if there are any since this was last done, and those
@@ -18,9 +18,9 @@ impl Router {
     pub(crate) async fn adopt_orphans(&self) {
         let Some(durable) = &self.durable else { return };
         let adopted = async {
-            let living = durable.living().await?;
-            let adopted = self.adopt_of_gone(durable, &living).await;
-            self.take_back(durable, &living).await.and(adopted)
+            let live_processes = durable.live_processes().await?;
+            let adopted = self.adopt_of_gone(durable, &live_processes).await;
+            self.take_back(durable, &live_processes).await.and(adopted)
         };
         if let Err(error) = adopted.await {
             let error = ErrorChain(&error);
@@ -28,48 +28,52 @@ impl Router {
         }
     }
 
-    async fn adopt_of_gone(&self, durable: &Durable, living: &Living) -> Result<(), store::Error> {
-        let processes = living.processes();
+    async fn adopt_of_gone(&self, durable: &Durable, live_processes: &LiveProcesses) -> Result<(), store::Error> {
+        let processes = live_processes.processes();
         let is_gone = |process| !processes.contains(process);
-        if self.living().iter().any(is_gone) {
-            self.adopt(durable, living).await?;
+        if self.live_processes().iter().any(is_gone) {
+            self.adopt(durable, live_processes).await?;
         }
-        self.living().extend(processes);
+        self.live_processes().extend(processes);
         Ok(())
     }
 
     /// Takes back the sessions that the store says are this process's, but that are not in memory.
-    async fn take_back(&self, durable: &Durable, living: &Living) -> Result<(), store::Error> {
+    async fn take_back(&self, durable: &Durable, live_processes: &LiveProcesses) -> Result<(), store::Error> {
         let mut result = Ok(());
         for claiming in self.unserved.take() {
-            let taken = self.entry(claiming.app_id()).take_back(durable, living, self.clock.now()).await;
+            let taken = self.entry(claiming.app_id()).take_back(durable, live_processes, self.clock.now()).await;
             result = self.adopted(claiming, taken).map(drop).and(result);
         }
         result
     }
 
     /// Takes over the sessions that no living process has; returns the processes that have others.
-    pub(super) async fn adopt(&self, durable: &Durable, living: &Living) -> Result<HashSet<String>, store::Error> {
+    pub(super) async fn adopt(
+        &self,
+        durable: &Durable,
+        live_processes: &LiveProcesses,
+    ) -> Result<HashSet<String>, store::Error> {
         let owners = stream::iter(durable.applications().await?)
-            .map(|app_id| self.adopt_application(durable, living, app_id))
+            .map(|app_id| self.adopt_application(durable, live_processes, app_id))
             .buffer_unordered(LOADS_MAX)
             .try_fold(HashSet::new(), async |mut all, owners| {
                 all.extend(owners);
                 Ok(all)
             });
         let owners = owners.await?;
-        *self.living() = living.processes();
+        *self.live_processes() = live_processes.processes();
         Ok(owners)
     }
 
     async fn adopt_application(
         &self,
         durable: &Durable,
-        living: &Living,
+        live_processes: &LiveProcesses,
         app_id: AppId,
     ) -> Result<HashSet<String>, store::Error> {
         let claiming = self.unserved.claiming(&app_id);
-        let adopted = self.entry(&app_id).adopt(durable, living, self.clock.now()).await;
+        let adopted = self.entry(&app_id).adopt(durable, live_processes, self.clock.now()).await;
         self.adopted(claiming, adopted)
     }
 
@@ -78,8 +82,8 @@ impl Router {
         adopted.inspect(|_| claiming.served())
     }
 
-    fn living(&self) -> MutexGuard<'_, HashSet<String>> {
+    fn live_processes(&self) -> MutexGuard<'_, HashSet<String>> {
         // No panic can leave it half changed.
-        self.living.lock().unwrap_or_else(PoisonError::into_inner)
+        self.live_processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

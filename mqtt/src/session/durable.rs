@@ -20,7 +20,7 @@ use types::{AppId, Clock, Random};
 
 pub(crate) use self::{
     claim::{Adopted, Claimed},
-    lease::{Living, RENEW_INTERVAL},
+    lease::{LiveProcesses, RENEW_INTERVAL},
     record::{LogRecord, SessionRecord, SubscriptionRecord},
 };
 

@@ -16,7 +16,7 @@ use super::{ATTACH_LOCKS, Application, backlog::Unread};
 use crate::session::{
     Attachment, Session, SessionOwner, SessionRequest,
     disconnect::Disconnect,
-    durable::{Adopted, Claimed, Durable, Living, WholeLog},
+    durable::{Adopted, Claimed, Durable, LiveProcesses, WholeLog},
 };
 
 /// Maximum number of attempts to attach a session that others take or remove meanwhile.
@@ -199,17 +199,17 @@ impl Application {
     pub(in crate::router) async fn adopt(
         &self,
         durable: &Durable,
-        living: &Living,
+        live_processes: &LiveProcesses,
         now: Timestamp,
     ) -> Result<HashSet<String>, Error> {
-        self.adopt_all(durable, living, now, |_| false).await
+        self.adopt_all(durable, live_processes, now, |_| false).await
     }
 
     /// Takes the sessions into memory that this process owns and does not have there.
     pub(in crate::router) async fn take_back(
         &self,
         durable: &Durable,
-        living: &Living,
+        live_processes: &LiveProcesses,
         now: Timestamp,
     ) -> Result<(), Error> {
         // A client that is being given its session has claimed it and does not have it yet.
@@ -221,18 +221,18 @@ impl Application {
             let subscribers = self.lock();
             !subscribers.sessions.contains_key(id) && !subscribers.log.is_removing(id)
         };
-        self.adopt_all(durable, living, now, misses).await.map(drop)
+        self.adopt_all(durable, live_processes, now, misses).await.map(drop)
     }
 
     async fn adopt_all(
         &self,
         durable: &Durable,
-        living: &Living,
+        live_processes: &LiveProcesses,
         now: Timestamp,
         misses: impl Fn(&str) -> bool,
     ) -> Result<HashSet<String>, Error> {
         let room = self.lock().room();
-        let Adopted { sessions, processes } = durable.adopt(&self.app_id, living, room, misses).await?;
+        let Adopted { sessions, processes } = durable.adopt(&self.app_id, live_processes, room, misses).await?;
         if sessions.is_empty() {
             return Ok(processes);
         }

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::atomic::Ordering};
 use store::{Batch, Commit, Entry, Error, Version};
 use types::{AppId, Credential};
 
-use super::{Durable, Living, SessionRecord, last_level, owner_key, presented, session_key};
+use super::{Durable, LiveProcesses, SessionRecord, last_level, owner_key, presented, session_key};
 use crate::access::permissions::Permissions;
 
 /// Maximum number of sessions that one commit claims, each with two steps, and that are read together, each with two
@@ -84,17 +84,18 @@ impl Durable {
     pub(crate) async fn adopt(
         &self,
         app_id: &AppId,
-        living: &Living,
+        live_processes: &LiveProcesses,
         room: usize,
         misses: impl Fn(&str) -> bool,
     ) -> Result<Adopted, Error> {
         let owners = self.list(&owner_key(app_id, "")?).await?;
         let (mut orphans, mut others): (Vec<_>, Vec<_>) = owners.into_iter().partition(|owner| {
-            living.is_orphan(&owner.value) || living.is_own(&owner.value) && misses(last_level(&owner.key))
+            live_processes.is_orphan(&owner.value)
+                || live_processes.is_own(&owner.value) && misses(last_level(&owner.key))
         });
         others.extend(orphans.split_off(room.min(orphans.len())));
         let mut adopted = Adopted {
-            processes: others.iter().filter_map(|owner| Living::process_of(&owner.value)).collect(),
+            processes: others.iter().filter_map(|owner| LiveProcesses::process_of(&owner.value)).collect(),
             ..Adopted::default()
         };
         for orphans in orphans.chunks(CLAIMS_MAX) {

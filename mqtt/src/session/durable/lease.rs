@@ -20,7 +20,7 @@ pub(crate) const RENEW_INTERVAL: Duration = Duration::from_secs(3);
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The processes that live.
-pub(crate) struct Living {
+pub(crate) struct LiveProcesses {
     /// None if there is only this one.
     shared: Option<HashMap<String, Lease>>,
     own: String,
@@ -31,14 +31,14 @@ struct Lease {
     version: Version,
 }
 
-impl Living {
+impl LiveProcesses {
     /// Returns true if the process that claimed a session under this name is gone.
     pub(super) fn is_orphan(&self, name: &[u8]) -> bool {
         let Some(process) = std::str::from_utf8(name).ok().and_then(|name| Some(name.split_once('-')?.0)) else {
             // Before there were leases, an owner was the name of an instance.
             return true;
         };
-        process != self.own && self.shared.as_ref().is_none_or(|living| !living.contains_key(process))
+        process != self.own && self.shared.as_ref().is_none_or(|live_processes| !live_processes.contains_key(process))
     }
 
     /// Returns true if this process claimed a session under this name.
@@ -76,23 +76,27 @@ impl Durable {
     }
 
     /// The processes that live.
-    pub(crate) async fn living(&self) -> Result<Living, Error> {
+    pub(crate) async fn live_processes(&self) -> Result<LiveProcesses, Error> {
         let own = self.process.clone();
         if self.sharing == Sharing::Alone {
-            return Ok(Living { shared: None, own });
+            return Ok(LiveProcesses { shared: None, own });
         }
         let leases = self.list(&process_key("")?).await?;
         let lease = |Entry { key, value, version }: Entry| {
             let instance = String::from_utf8_lossy(&value).into_owned();
             (last_level(&key).to_owned(), Lease { instance, version })
         };
-        Ok(Living { shared: Some(leases.into_iter().map(lease).collect()), own })
+        Ok(LiveProcesses { shared: Some(leases.into_iter().map(lease).collect()), own })
     }
 
     /// Waits until it is clear which of `owners` live: this instance may have been killed and started again before the
     /// lease of its last process was over. Returns false if there was nothing to wait for.
-    pub(crate) async fn wait_for_predecessors(&self, living: &Living, owners: &HashSet<String>) -> Result<bool, Error> {
-        let seen = living.shared.iter().flatten();
+    pub(crate) async fn wait_for_predecessors(
+        &self,
+        live_processes: &LiveProcesses,
+        owners: &HashSet<String>,
+    ) -> Result<bool, Error> {
+        let seen = live_processes.shared.iter().flatten();
         let mut unclear: Vec<_> = seen
             .filter(|(process, lease)| owners.contains(*process) && lease.instance == self.instance)
             .map(|(process, lease)| (process, lease.version))
@@ -100,8 +104,8 @@ impl Durable {
         let (waits, started) = (!unclear.is_empty(), Instant::now());
         while !unclear.is_empty() && started.elapsed() < LEASE * 2 {
             sleep(LOOK_INTERVAL).await;
-            let now = self.living().await?;
-            let now = |process: &str| now.shared.as_ref().and_then(|living| living.get(process));
+            let now = self.live_processes().await?;
+            let now = |process: &str| now.shared.as_ref().and_then(|live_processes| live_processes.get(process));
             unclear.retain(|(process, version)| now(process).is_some_and(|lease| lease.version == *version));
         }
         Ok(waits)
