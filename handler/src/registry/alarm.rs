@@ -29,7 +29,7 @@ impl Alarm {
         Self { last_seen: Some(at), ..Self::set(at, None, after) }
     }
 
-    /// For a device that is listened to from now on.
+    /// For a device that is watched from now on.
     pub(crate) fn set(now: Timestamp, last_seen: Option<Timestamp>, after: SilentAfter) -> Self {
         Self { since: now, last_seen, due: Some(now.plus(after.duration())) }
     }

@@ -24,5 +24,5 @@ pub use self::{
 };
 pub(crate) use self::{
     model::{Conversion, SentApplication},
-    silence::Listened,
+    silence::WatchedApplication,
 };

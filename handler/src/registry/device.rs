@@ -6,12 +6,12 @@ mod devices;
 mod eui_claim;
 mod find;
 mod frame_counters;
-mod listened;
 mod model;
 mod moves;
 mod released;
 mod sender;
 mod session;
+mod watched;
 
 pub use self::{
     address::{Addresses, Prefix, Usage},
@@ -26,8 +26,8 @@ pub(crate) use self::{
         attributes::{AttributeChange, Changed},
         search::{DeviceOrder, DevicePlace, DeviceSearch, FOUND_MAX, FoundDevices},
     },
-    listened::ListenedDevice,
     model::{attributes_of, euis},
     sender::Sender,
     session::{Nonces, Session},
+    watched::WatchedDevice,
 };

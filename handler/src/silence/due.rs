@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Error,
     output::{Event, Message},
-    registry::{alarm::Alarm, application::store_keys, device::ListenedDevice},
+    registry::{alarm::Alarm, application::store_keys, device::WatchedDevice},
     status::metrics,
 };
 
@@ -40,14 +40,14 @@ pub(super) struct Looked {
 
 /// A device that this process has not heard since its alarm was set.
 struct Unheard {
-    found: ListenedDevice,
+    found: WatchedDevice,
     after: SilentAfter,
 }
 
 impl Watcher {
     /// Looks at some alarms that are due.
     pub(super) async fn look_at_due(&self, turn: &mut Turn) -> Result<Looked, Error> {
-        let (app_id, now) = (turn.listened.app_id.clone(), self.clock.now());
+        let (app_id, now) = (turn.watched.app_id.clone(), self.clock.now());
         if turn.is_refused() {
             // The handler that reports deals with those before.
             let recent = store_keys::due_alarms_from(&app_id, now.minus(2 * GRACE))?;
@@ -64,7 +64,7 @@ impl Watcher {
         turn.last = Some(last.clone());
         let has_more = alarms.len() == DEVICES;
         let dev_ids = alarms.iter().map(|(.., dev_id)| dev_id.clone()).collect();
-        let found = self.with.devices.listened(&app_id, dev_ids).await?;
+        let found = self.with.devices.watched(&app_id, dev_ids).await?;
         let (mut steps, mut unheard) = (Vec::new(), Vec::new());
         for ((place, time, _), found) in alarms.into_iter().zip(found) {
             let alarm_place = found.alarm.as_ref().map(|alarm| alarm.place((&app_id, &found.dev_id))).transpose()?;
@@ -93,7 +93,7 @@ impl Watcher {
 
     /// The next alarms that are due.
     async fn due(&self, turn: &Turn, now: Timestamp) -> Result<Due, Error> {
-        let prefix = store_keys::due_alarms(&turn.listened.app_id)?;
+        let prefix = store_keys::due_alarms(&turn.watched.app_id)?;
         let mut due = Due::default();
         // Mostly nothing is due, and reading one place says so.
         for limit in [1, DEVICES - 1] {
@@ -115,7 +115,7 @@ impl Watcher {
 
     /// Returns steps for the devices that somebody else has heard, or of which nobody can say, and the silent ones.
     async fn ask_history(&self, turn: &Turn, unheard: Vec<Unheard>, now: Timestamp) -> (Vec<Step>, Vec<Unheard>) {
-        let app_id = &turn.listened.app_id;
+        let app_id = &turn.watched.app_id;
         let (mut steps, mut silent, mut open) = (Vec::new(), Vec::new(), Vec::new());
         for device in unheard {
             let (_, complete_since) = self.with.last_heard.last(app_id, &device.found.dev_id);
@@ -147,7 +147,7 @@ impl Watcher {
 
     /// Returns true if this process has heard a device by now. The next pass sets its alarm.
     fn was_heard(&self, turn: &Turn, Unheard { found, .. }: &Unheard) -> bool {
-        let (heard, _) = self.with.last_heard.last(&turn.listened.app_id, &found.dev_id);
+        let (heard, _) = self.with.last_heard.last(&turn.watched.app_id, &found.dev_id);
         let heard = heard.filter(|heard| *heard <= self.clock.now());
         heard.zip(found.alarm.as_ref()).is_some_and(|(heard, alarm)| heard > alarm.since)
     }
@@ -168,7 +168,7 @@ impl Watcher {
                     steps.extend(Step::reported(found));
                 }
                 Err(error) => {
-                    let (app_id, dev_id, error) = (&turn.listened.app_id, &found.dev_id, ErrorChain(&error));
+                    let (app_id, dev_id, error) = (&turn.watched.app_id, &found.dev_id, ErrorChain(&error));
                     tracing::warn!(%app_id, %dev_id, %error, "cannot publish that a device is silent: trying again");
                     steps.extend(Step::retried(found, after, self.clock.now()));
                 }
@@ -181,7 +181,7 @@ impl Watcher {
     }
 
     fn message(&self, turn: &Turn, Unheard { found, after }: &Unheard) -> Message {
-        let (app_id, dev_id) = (turn.listened.app_id.clone(), found.dev_id.clone());
+        let (app_id, dev_id) = (turn.watched.app_id.clone(), found.dev_id.clone());
         let event = SilentEvent {
             app_id: app_id.clone(),
             dev_id: dev_id.clone(),

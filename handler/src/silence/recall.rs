@@ -22,7 +22,7 @@ impl Watcher {
         };
         let dev_ids: Vec<DevId> = heard.keys().cloned().collect();
         for dev_ids in dev_ids.chunks(DEVICES) {
-            for found in self.with.devices.listened(app_id, dev_ids.to_vec()).await? {
+            for found in self.with.devices.watched(app_id, dev_ids.to_vec()).await? {
                 let reported = found.alarm.filter(|alarm| alarm.due.is_none());
                 let last = heard.get(&found.dev_id).copied();
                 if let (Some(alarm), Some(last)) = (reported, last)

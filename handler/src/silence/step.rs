@@ -8,7 +8,7 @@ use types::{AppId, DevId, SilentAfter, Timestamp};
 use super::verdict::Verdict;
 use crate::{
     Error,
-    registry::{alarm::Alarm, application::store_keys, device::ListenedDevice},
+    registry::{alarm::Alarm, application::store_keys, device::WatchedDevice},
 };
 
 /// Time until an event that could not be published is published again. It is twice as long each time.
@@ -27,24 +27,24 @@ pub(super) struct Step {
 
 impl Step {
     /// None if nothing is to change.
-    pub(super) fn of(verdict: Verdict, found: ListenedDevice) -> Option<Self> {
+    pub(super) fn of(verdict: Verdict, found: WatchedDevice) -> Option<Self> {
         let after = match verdict {
             Verdict::Keep | Verdict::Due(_) => return None,
             Verdict::Set(alarm) => Some(alarm),
             Verdict::Delete => None,
         };
-        let ListenedDevice { dev_id, alarm, entry, .. } = found;
+        let WatchedDevice { dev_id, alarm, entry, .. } = found;
         Some(Self { dev_id, before: alarm.zip(entry), after, stale: None })
     }
 
     /// Notes that a silence was reported.
-    pub(super) fn reported(found: ListenedDevice) -> Option<Self> {
+    pub(super) fn reported(found: WatchedDevice) -> Option<Self> {
         let alarm = found.alarm.clone()?.reported();
         Self::of(Verdict::Set(alarm), found)
     }
 
     /// Has a silence reported again later: outputs that have taken the event get it with each attempt.
-    pub(super) fn retried(found: ListenedDevice, after: SilentAfter, now: Timestamp) -> Option<Self> {
+    pub(super) fn retried(found: WatchedDevice, after: SilentAfter, now: Timestamp) -> Option<Self> {
         let alarm = found.alarm.clone()?;
         let overdue = now.since(alarm.since.plus(after.duration()));
         let due = now.plus(overdue.clamp(RETRY_MIN, RETRY_MAX));
@@ -52,8 +52,8 @@ impl Step {
     }
 
     /// Deletes a place that no alarm has, and does what the verdict says; none is that of a device that is gone.
-    pub(super) fn stale(place: Key, found: ListenedDevice, verdict: Option<Verdict>) -> Self {
-        let ListenedDevice { dev_id, alarm, entry, .. } = found;
+    pub(super) fn stale(place: Key, found: WatchedDevice, verdict: Option<Verdict>) -> Self {
+        let WatchedDevice { dev_id, alarm, entry, .. } = found;
         let before = alarm.zip(entry);
         let after = match verdict {
             Some(Verdict::Set(alarm)) => Some(alarm),

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Error,
-    registry::{application::Listened, device::ListenedDevice},
+    registry::{application::WatchedApplication, device::WatchedDevice},
     uplink::{ChangedDevices, recorded::one_at_a_time::Running},
 };
 
@@ -27,7 +27,7 @@ const START: Duration = Duration::from_secs(60);
 
 /// An application in a pass.
 pub(super) struct Turn {
-    pub(super) listened: Listened,
+    pub(super) watched: WatchedApplication,
     /// Its summary. Alarms are set only while it stays the same.
     summary: Entry,
     pub(super) after: SilentAfter,
@@ -69,10 +69,10 @@ pub(super) struct Taken {
 
 impl Turn {
     /// None if the devices of the application never count as silent. The alarms until the device `last_set` are set.
-    pub(super) fn new(listened: Listened, last_set: Option<DevId>) -> Option<Self> {
-        let (summary, after) = (listened.summary.clone()?, listened.after?);
-        let is_set = !listened.is_outdated();
-        Some(Self { listened, summary, after, last: None, lease: Lease::NotAsked, last_set, is_set, last_walked: None })
+    pub(super) fn new(watched: WatchedApplication, last_set: Option<DevId>) -> Option<Self> {
+        let (summary, after) = (watched.summary.clone()?, watched.after?);
+        let is_set = !watched.is_outdated();
+        Some(Self { watched, summary, after, last: None, lease: Lease::NotAsked, last_set, is_set, last_walked: None })
     }
 
     /// The last device whose alarm is set by the time of the application, while others follow.
@@ -90,7 +90,7 @@ impl Watcher {
     /// Looks at some devices that were heard or set, at some whose alarms are set by another time, and at some alarms
     /// that are due.
     pub(super) async fn take_turn(&self, turn: &mut Turn) -> Result<Taken, Error> {
-        let app_id = turn.listened.app_id.clone();
+        let app_id = turn.watched.app_id.clone();
         let changed = match self.with.last_heard.take_changed(&app_id, DEVICES) {
             ChangedDevices::These(dev_ids) => {
                 let settled = self.settle(turn, dev_ids.clone()).await;
@@ -112,7 +112,7 @@ impl Watcher {
     /// Sets the alarms of some devices of an application of which all are to be looked at. A pass that ends before has
     /// the next one begin anew.
     async fn walk(&self, turn: &mut Turn) -> Result<SettleResult, Error> {
-        let app_id = &turn.listened.app_id;
+        let app_id = &turn.watched.app_id;
         if turn.last_walked.is_none() {
             self.with.last_heard.begin_all(app_id);
         }
@@ -134,15 +134,15 @@ impl Watcher {
         if dev_ids.is_empty() {
             return Ok(true);
         }
-        let (app_id, now) = (&turn.listened.app_id, self.clock.now());
-        let found = self.with.devices.listened(app_id, dev_ids).await?;
-        let step = |found: ListenedDevice| Step::of(self.judge_found(turn, &found, now)?, found);
+        let (app_id, now) = (&turn.watched.app_id, self.clock.now());
+        let found = self.with.devices.watched(app_id, dev_ids).await?;
+        let step = |found: WatchedDevice| Step::of(self.judge_found(turn, &found, now)?, found);
         self.commit(turn, found.into_iter().filter_map(step).collect()).await
     }
 
     /// Judges a device as far as this process knows; none if it is gone.
-    pub(super) fn judge_found(&self, turn: &Turn, found: &ListenedDevice, now: Timestamp) -> Option<Verdict> {
-        let (heard, _) = self.with.last_heard.last(&turn.listened.app_id, &found.dev_id);
+    pub(super) fn judge_found(&self, turn: &Turn, found: &WatchedDevice, now: Timestamp) -> Option<Verdict> {
+        let (heard, _) = self.with.last_heard.last(&turn.watched.app_id, &found.dev_id);
         let device = found.device.as_ref()?;
         Some(judge(device, found.alarm.as_ref(), turn.after, heard, now))
     }
@@ -152,10 +152,10 @@ impl Watcher {
         if !self.holds_lease(turn).await? {
             return Ok(false);
         }
-        let app_id = &turn.listened.app_id;
+        let app_id = &turn.watched.app_id;
         let dev_ids = self.with.devices.ids(app_id, turn.last_set.as_ref(), DEVICES).await?;
         let Some(last) = dev_ids.last().cloned() else {
-            self.with.applications.note_alarms_set(&turn.listened).await?;
+            self.with.applications.note_alarms_set(&turn.watched).await?;
             turn.is_set = true;
             return Ok(false);
         };
@@ -176,7 +176,7 @@ impl Watcher {
     /// Returns true if this handler has the right to report silences of the application.
     pub(super) async fn holds_lease(&self, turn: &mut Turn) -> Result<bool, Error> {
         if matches!(turn.lease, Lease::NotAsked) {
-            turn.lease = match self.with.turns.begin("reporting of silences", &turn.listened.app_id).await {
+            turn.lease = match self.with.turns.begin("reporting of silences", &turn.watched.app_id).await {
                 Ok(running) => Lease::Held(Box::new(running)),
                 Err(Error::Running { .. } | Error::RunningElsewhere { .. }) => Lease::Refused,
                 Err(error) => return Err(error),
@@ -196,7 +196,7 @@ impl Watcher {
         let is_forward = turn.is_set && steps.iter().any(|step| step.is_forward(soon));
         let is_done = self.commit_steps(turn, steps, &unchanged).await?;
         if is_forward && self.with.is_shared {
-            self.with.applications.note_alarms_forward(&turn.listened).await?;
+            self.with.applications.note_alarms_forward(&turn.watched).await?;
         }
         Ok(is_done)
     }
@@ -205,7 +205,7 @@ impl Watcher {
         if steps.is_empty() {
             return Ok(true);
         }
-        let add = |batch: Batch, step: &Step| step.add_to(batch, &turn.listened.app_id);
+        let add = |batch: Batch, step: &Step| step.add_to(batch, &turn.watched.app_id);
         let all = steps.iter().try_fold(expected.clone(), add)?;
         let is_done = self.with.store.commit(all).await? == Commit::Done;
         if is_done || steps.len() == 1 {

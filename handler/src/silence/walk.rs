@@ -1,4 +1,4 @@
-//! A walk over the names of all applications whose devices are listened to. It goes on in the next pass if a pass ends
+//! A walk over the names of all applications whose devices are watched. It goes on in the next pass if a pass ends
 //! before it does.
 
 use std::collections::VecDeque;
@@ -50,13 +50,13 @@ impl Walk {
             return Ok(None);
         }
         if self.names.is_empty() {
-            self.names = applications.listened(self.last.as_ref()).await?.into();
+            self.names = applications.watched(self.last.as_ref()).await?.into();
         }
         let Some(name) = self.names.pop_front() else {
             self.is_done = true;
             return Ok(None);
         };
-        let app_id = store_keys::listened_app_of(&name.key)?;
+        let app_id = store_keys::watched_app_of(&name.key)?;
         self.last = Some(app_id.clone());
         Ok(Some((app_id, name)))
     }

@@ -1,4 +1,4 @@
-//! Passes over the applications whose devices are listened to: owners take turns, and so do the applications of each.
+//! Passes over the applications whose devices are watched: owners take turns, and so do the applications of each.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Error,
-    registry::application::{Listened, store_keys},
+    registry::application::{WatchedApplication, store_keys},
 };
 
 /// Pause between two passes.
@@ -90,7 +90,7 @@ impl SilenceWatch {
         }
     }
 
-    /// Looks once at the applications whose devices are listened to, and in which something is to be done.
+    /// Looks once at the applications whose devices are watched, and in which something is to be done.
     pub async fn pass(&mut self, stop: &CancellationToken) -> Result<(), Error> {
         let looked = self.look_at_all(stop).await;
         if looked.is_err() {
@@ -124,7 +124,7 @@ impl SilenceWatch {
         }
         for (owner, waiting) in &mut owners {
             let Some(last) = self.last_applications.get(owner) else { continue };
-            waiting.rotate_left(waiting.partition_point(|turn| turn.listened.app_id <= *last));
+            waiting.rotate_left(waiting.partition_point(|turn| turn.watched.app_id <= *last));
         }
         let served = self.last_owner.as_ref().map_or(0, |last| owners.range::<Owner, _>(..=last).count());
         let mut owners: Vec<_> = owners.into_iter().collect();
@@ -169,7 +169,7 @@ impl SilenceWatch {
                 let Some(mut turn) = waiting.pop_front() else { continue };
                 turns += 1;
                 self.last_owner = Some(owner.clone());
-                self.last_applications.insert(owner.clone(), turn.listened.app_id.clone());
+                self.last_applications.insert(owner.clone(), turn.watched.app_id.clone());
                 let taken = self.take(&mut turn).await?;
                 events += taken.events;
                 if taken.has_more {
@@ -187,23 +187,23 @@ impl SilenceWatch {
     async fn take(&mut self, turn: &mut Turn) -> Result<Taken, Error> {
         let taken = match self.watcher.take_turn(turn).await {
             Err(error) if error.kind() != Kind::Unavailable => {
-                let (app_id, error) = (&turn.listened.app_id, ErrorChain(&error));
+                let (app_id, error) = (&turn.watched.app_id, ErrorChain(&error));
                 tracing::warn!(%app_id, %error, "cannot look for silent devices of an application: trying again");
                 Taken { events: 0, has_more: false, next: Some(self.watcher.clock.now()) }
             }
             taken => taken?,
         };
-        let (version, now) = (turn.listened.name.version, self.watcher.clock.now());
+        let (version, now) = (turn.watched.name.version, self.watcher.clock.now());
         let look = match turn.unfinished() {
             Some(dev_id) => Look::soon(version, now, Some(dev_id.clone())),
             None if taken.has_more => Look::soon(version, now, None),
             None => Look::when_due(version, now, taken.next),
         };
-        self.schedule.note(turn.listened.app_id.clone(), look.after_turn(self.round));
+        self.schedule.note(turn.watched.app_id.clone(), look.after_turn(self.round));
         Ok(taken)
     }
 
-    /// The applications whose devices are listened to, and in which something is to be done in this round. What is left
+    /// The applications whose devices are watched, and in which something is to be done in this round. What is left
     /// of others is deleted.
     async fn applications(&mut self, limit: &TimeLimit) -> Result<Found, Error> {
         let Environment { applications, owners: known, last_heard, .. } = &self.watcher.with;
@@ -213,7 +213,7 @@ impl SilenceWatch {
         let mut changed = last_heard.changed_applications();
         let is_from_start = self.last_listed.is_none();
         let is_to_end = 'names: loop {
-            let names = applications.listened(self.last_listed.as_ref()).await?;
+            let names = applications.watched(self.last_listed.as_ref()).await?;
             if names.is_empty() {
                 break true;
             }
@@ -221,7 +221,7 @@ impl SilenceWatch {
                 if limit.is_over() {
                     break 'names false;
                 }
-                let app_id = store_keys::listened_app_of(&name.key)?;
+                let app_id = store_keys::watched_app_of(&name.key)?;
                 let look = before.take(&app_id, name.version);
                 let is_changed = changed.remove(&app_id);
                 if let Some(turn) = self.turn_of(&app_id, name, look, is_changed).await? {
@@ -258,9 +258,9 @@ impl SilenceWatch {
             }
             look => look.and_then(|look| look.last_set),
         };
-        let turn = match self.watcher.listened(name).await {
+        let turn = match self.watcher.watched(name).await {
             Ok(None) => return Ok(None),
-            Ok(Some(listened)) => Turn::new(listened, last_set.clone()),
+            Ok(Some(watched)) => Turn::new(watched, last_set.clone()),
             Err(error) if error.kind() == Kind::Unavailable => return Err(error),
             Err(error) => {
                 let error = ErrorChain(&error);
@@ -288,14 +288,14 @@ fn unless_away(app_id: &AppId, result: Result<(), Error>) -> Result<(), Error> {
 
 impl Watcher {
     /// The application of this name; none if its devices never count as silent, and then its alarms are deleted.
-    async fn listened(&self, name: Entry) -> Result<Option<Listened>, Error> {
+    async fn watched(&self, name: Entry) -> Result<Option<WatchedApplication>, Error> {
         let applications = &self.with.applications;
-        let listened = applications.listened_application(name).await?;
-        if listened.after.is_none() {
-            applications.delete_alarms(&listened).await?;
-            self.with.last_heard.forget_application(&listened.app_id);
+        let watched = applications.watched_application(name).await?;
+        if watched.after.is_none() {
+            applications.delete_alarms(&watched).await?;
+            self.with.last_heard.forget_application(&watched.app_id);
             return Ok(None);
         }
-        Ok(Some(listened))
+        Ok(Some(watched))
     }
 }

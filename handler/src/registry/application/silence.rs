@@ -22,7 +22,7 @@ const DELETE_MAX: usize = 256;
 const DELETIONS_MAX: u32 = 64;
 
 /// An application whose devices have alarms, or had.
-pub(crate) struct Listened {
+pub(crate) struct WatchedApplication {
     pub(crate) app_id: AppId,
     /// Its summary; none if it was deleted.
     pub(crate) summary: Option<Entry>,
@@ -32,7 +32,7 @@ pub(crate) struct Listened {
     pub(crate) name: Entry,
 }
 
-impl Listened {
+impl WatchedApplication {
     /// Returns true if the alarms of some devices may be set by another time.
     pub(crate) fn is_outdated(&self) -> bool {
         self.after.is_some_and(|after| *self.name.value != *value(after))
@@ -44,7 +44,7 @@ impl Applications {
     pub async fn set_silent_after(&self, app_id: &AppId, after: Option<SilentAfter>) -> Result<(), Error> {
         self.check_registered(app_id).await?;
         // First, because nothing else finds the application after a kill.
-        self.name_listened(app_id).await?;
+        self.name_watched(app_id).await?;
         let set = || async move {
             let entry = self.entry(app_id).await?;
             let summary = record::read_summary(&self.sealer, &entry.value)?;
@@ -55,35 +55,35 @@ impl Applications {
         let set = store::retry(SET_ATTEMPTS_MAX, set).await?;
         set.ok_or_else(|| Error::Conflict(format!("application {app_id}")))?;
         // Again, because a look that came between the two saw no time, and may have deleted the name.
-        self.name_listened(app_id).await
+        self.name_watched(app_id).await
     }
 
     /// Has the application looked at, and the alarms of all its devices set.
-    async fn name_listened(&self, app_id: &AppId) -> Result<(), Error> {
+    async fn name_watched(&self, app_id: &AppId) -> Result<(), Error> {
         // It expects nothing, so it cannot conflict.
-        let _ = self.store.commit(Batch::new().put(store_keys::listened(app_id)?, "")).await?;
+        let _ = self.store.commit(Batch::new().put(store_keys::watched(app_id)?, "")).await?;
         Ok(())
     }
 
     /// Names of such applications, after this one.
-    pub(crate) async fn listened(&self, after: Option<&AppId>) -> Result<Vec<Entry>, Error> {
-        let after = after.map(store_keys::listened).transpose()?;
+    pub(crate) async fn watched(&self, after: Option<&AppId>) -> Result<Vec<Entry>, Error> {
+        let after = after.map(store_keys::watched).transpose()?;
         Ok(self.store.list(&store_keys::all_listened()?, after.as_ref(), READ_MAX).await?)
     }
 
     /// The application of such a name.
-    pub(crate) async fn listened_application(&self, name: Entry) -> Result<Listened, Error> {
-        let app_id = store_keys::listened_app_of(&name.key)?;
+    pub(crate) async fn watched_application(&self, name: Entry) -> Result<WatchedApplication, Error> {
+        let app_id = store_keys::watched_app_of(&name.key)?;
         let summary = self.store.get_one(&store_keys::summary(&app_id)?).await?;
         let read = |entry: &Entry| serde_json::from_slice::<ApplicationSummary>(&entry.value);
         let after = summary.as_ref().map(read).transpose()?.and_then(|summary| summary.silent_after);
-        Ok(Listened { app_id, summary, after, name })
+        Ok(WatchedApplication { app_id, summary, after, name })
     }
 
     /// Notes that the alarms of all devices are set by the time of the application, unless it was set again.
-    pub(crate) async fn note_alarms_set(&self, listened: &Listened) -> Result<(), Error> {
-        let Some(after) = listened.after else { return Ok(()) };
-        self.rename(&listened.name, value(after)).await
+    pub(crate) async fn note_alarms_set(&self, watched: &WatchedApplication) -> Result<(), Error> {
+        let Some(after) = watched.after else { return Ok(()) };
+        self.rename(&watched.name, value(after)).await
     }
 
     /// Has the alarms of all devices of the application with this name be set again.
@@ -93,8 +93,8 @@ impl Applications {
 
     /// Has all handlers look at the application: an alarm is due before they would, and one of them may have heard the
     /// device.
-    pub(crate) async fn note_alarms_forward(&self, listened: &Listened) -> Result<(), Error> {
-        let Some(Entry { key, value, version }) = self.store.get_one(&listened.name.key).await? else { return Ok(()) };
+    pub(crate) async fn note_alarms_forward(&self, watched: &WatchedApplication) -> Result<(), Error> {
+        let Some(Entry { key, value, version }) = self.store.get_one(&watched.name.key).await? else { return Ok(()) };
         // After a conflict, somebody else has had them look.
         _ = self.store.commit(Batch::new().expect(key.clone(), version).put(key, value)).await?;
         Ok(())
@@ -108,7 +108,10 @@ impl Applications {
     }
 
     /// Deletes the alarms of an application whose devices never count as silent, and its name.
-    pub(crate) async fn delete_alarms(&self, Listened { app_id, summary, name, .. }: &Listened) -> Result<(), Error> {
+    pub(crate) async fn delete_alarms(
+        &self,
+        WatchedApplication { app_id, summary, name, .. }: &WatchedApplication,
+    ) -> Result<(), Error> {
         if let Some(summary) = summary {
             let mut commits = 0..DELETIONS_MAX;
             // Alarms before their places: one without a place would never be due if the time is set again meanwhile.

@@ -157,7 +157,7 @@ pub(crate) fn due_alarm_of(place: &Key) -> Result<(Timestamp, DevId), Error> {
 }
 
 /// Names an application whose devices have alarms, or had.
-pub(crate) fn listened(app_id: &AppId) -> Result<Key, Error> {
+pub(crate) fn watched(app_id: &AppId) -> Result<Key, Error> {
     service_key(&format!("listened/{app_id}"))
 }
 
@@ -167,8 +167,8 @@ pub(crate) fn all_listened() -> Result<Key, Error> {
 }
 
 /// The application in such a key.
-pub(crate) fn listened_app_of(listened: &Key) -> Result<AppId, Error> {
-    Ok(listened.path().strip_prefix("handler/listened/").unwrap_or_default().parse()?)
+pub(crate) fn watched_app_of(watched: &Key) -> Result<AppId, Error> {
+    Ok(watched.path().strip_prefix("handler/listened/").unwrap_or_default().parse()?)
 }
 
 /// Names the process that hands over the next downlink of a device.

@@ -73,7 +73,7 @@ impl Times {
         }
     }
 
-    /// Forgets a device that is not listened to.
+    /// Forgets a device that is not watched.
     pub(super) fn forget_device(&mut self, app_id: &AppId, dev_id: &DevId) {
         let id = self.hasher.hash_one(dev_id);
         let devices = self.applications.get_mut(app_id);
@@ -82,14 +82,14 @@ impl Times {
         }
     }
 
-    /// Forgets an application that is not listened to. If it is once more, all of its alarms are set anew.
+    /// Forgets an application that is not watched. If it is once more, all of its alarms are set anew.
     pub(super) fn forget_application(&mut self, app_id: &AppId) {
         if let Some(devices) = self.applications.remove(app_id) {
             self.bytes -= devices.bytes();
         }
     }
 
-    /// Forgets an application that is listened to: of the time before now, nothing is known.
+    /// Forgets an application that is watched: of the time before now, nothing is known.
     pub(super) fn lose_application(&mut self, app_id: &AppId, now: Timestamp) {
         self.forget_application(app_id);
         let group = self.group(app_id);

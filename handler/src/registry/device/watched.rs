@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A device as far as its silence depends on it.
-pub(crate) struct ListenedDevice {
+pub(crate) struct WatchedDevice {
     pub(crate) dev_id: DevId,
     /// Without its keys; none if it was deleted.
     pub(crate) device: Option<Device>,
@@ -26,7 +26,7 @@ pub(crate) struct ListenedDevice {
 
 impl Devices {
     /// Devices with their alarms, in one read, in the same order. A third of what one read may have, at most.
-    pub(crate) async fn listened(&self, app_id: &AppId, dev_ids: Vec<DevId>) -> Result<Vec<ListenedDevice>, Error> {
+    pub(crate) async fn watched(&self, app_id: &AppId, dev_ids: Vec<DevId>) -> Result<Vec<WatchedDevice>, Error> {
         let mut keys: Vec<Key> = Vec::with_capacity(3 * dev_ids.len());
         for dev_id in &dev_ids {
             keys.push(store_keys::device(app_id, dev_id)?);
@@ -42,7 +42,7 @@ impl Devices {
             if let (Some(device), Some(counters)) = (&mut device, frame_counters::read(counters.as_ref())?) {
                 counters.update(device);
             }
-            devices.push(ListenedDevice { dev_id, device, alarm: Alarm::read(entry.as_ref())?, entry });
+            devices.push(WatchedDevice { dev_id, device, alarm: Alarm::read(entry.as_ref())?, entry });
         }
         Ok(devices)
     }
