@@ -20,7 +20,7 @@ pub use self::{
     outputs::{
         Confirmed, DeadLetters, DeliveryReport, DeliveryState, Environment, Outputs, Stored, WEBHOOKS_MAX, Webhooks,
     },
-    queue::search::Sought,
+    queue::search::MessageQuery,
     queue_workers::{Failing, RecentDelivery},
     sender::{
         amqp::AmqpSettings,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::rest::handler::{Delivery, DeliveryState, Failing};
 use futures::future::BoxFuture;
-use outputs::{DeliveryReport, Given, MESSAGE_BYTES_MAX, Outputs, Sought, Spare};
+use outputs::{DeliveryReport, Given, MESSAGE_BYTES_MAX, MessageQuery, Outputs, Spare};
 use serde_json::value::RawValue;
 use types::{AppId, Clock};
 
@@ -76,7 +76,8 @@ impl Output for QueuedOutput {
             let event = message.event.as_str();
             let PublishedMessage { dev_id, before, usage, .. } = message;
             let (identity, accepted_until) = (message.hash(), message.accepted_until());
-            let sought = Sought { dev_id, event, before: *before, identity, accepted_until, is_it: &is_it, usage };
+            let sought =
+                MessageQuery { dev_id, event, before: *before, identity, accepted_until, is_it: &is_it, usage };
             let reports = self.outputs.deliveries(&message.app_id, &sought).await?;
             Ok(reports.into_iter().map(delivery).collect())
         })

@@ -7,7 +7,7 @@ use super::Outputs;
 use crate::{
     Error,
     destination::{Destination, Part},
-    queue::search::{Search, Sought},
+    queue::search::{MessageQuery, Search},
     queue_workers::{Failing, RecentDelivery, WorkerContext},
 };
 
@@ -54,7 +54,7 @@ pub enum DeliveryState {
 
 impl Outputs {
     /// Says what became of a message at each destination that gets such messages.
-    pub async fn deliveries(&self, app_id: &AppId, sought: &Sought<'_>) -> Result<Vec<DeliveryReport>, Error> {
+    pub async fn deliveries(&self, app_id: &AppId, sought: &MessageQuery<'_>) -> Result<Vec<DeliveryReport>, Error> {
         let of_application = self.destinations.of(app_id).await?;
         let mut reports = Vec::new();
         for destination in of_application.wanting_event(sought.event) {
@@ -64,7 +64,7 @@ impl Outputs {
         Ok(reports)
     }
 
-    async fn delivery(&self, destination: &Destination, sought: &Sought<'_>) -> Result<DeliveryState, Error> {
+    async fn delivery(&self, destination: &Destination, sought: &MessageQuery<'_>) -> Result<DeliveryState, Error> {
         let is_certain = match self.queues.find(destination, Part::Queue, sought).await? {
             Search::Found(queued) => {
                 let progress = self.workers.progress(destination);

@@ -18,7 +18,7 @@ const LOOKED_MAX: usize = 512;
 const READ_BYTES_MAX: usize = 1 << 20;
 
 /// A message, as it can be told from others.
-pub struct Sought<'a> {
+pub struct MessageQuery<'a> {
     /// The device that it is about.
     pub dev_id: &'a DevId,
     /// The event that it reports.
@@ -50,7 +50,7 @@ impl Queues {
         &self,
         destination: &Destination,
         part: Part,
-        sought: &Sought<'_>,
+        sought: &MessageQuery<'_>,
     ) -> Result<Search, Error> {
         let prefix = destination.prefix(part)?;
         let mut after = destination.message(part, &ids::begin(sought.before))?;

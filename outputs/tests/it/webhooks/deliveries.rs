@@ -1,6 +1,6 @@
 //! Deliveries to webhooks as owners see them: since when they fail, and what became of a message.
 
-use outputs::{DeliveryState, OutputMessage, Outputs, Settings, Sought};
+use outputs::{DeliveryState, MessageQuery, OutputMessage, Outputs, Settings};
 use serde_json::Value;
 use server::usage::Usage;
 use types::Timestamp;
@@ -36,7 +36,7 @@ async fn state_for(outputs: &Outputs, number: u64, usage: &Usage) -> DeliverySta
     let is_it = |message: &OutputMessage| serde_json::from_str::<Value>(message.body.get()).unwrap()["n"] == number;
     let (dev_id, before) = ("dev-1".parse().unwrap(), Timestamp::from_millis(0));
     let (identity, accepted_until) = (number + 1, None);
-    let sought = Sought { dev_id: &dev_id, event: "up", before, identity, accepted_until, is_it: &is_it, usage };
+    let sought = MessageQuery { dev_id: &dev_id, event: "up", before, identity, accepted_until, is_it: &is_it, usage };
     let mut reports = outputs.deliveries(&app_id("my-app"), &sought).await.unwrap();
     reports.pop().unwrap().state
 }
