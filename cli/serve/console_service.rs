@@ -21,7 +21,7 @@ use types::{Clock, Secret};
 
 use super::{data_dir::DataDir, local_address::from_here};
 use crate::{
-    network, playground_page,
+    command_context, playground_page,
     services::telemetry::{self, Process},
     settings::Settings,
     terminal::say,
@@ -66,7 +66,7 @@ pub(super) async fn run(
     let account = AccountClient::new(auth_server)?;
     let environment = environment(settings, account, (clock, shutdown.requested.clone()))?;
     let console = Console::new(settings.console.clone(), place, environment);
-    console.connect(network::discovery(settings)?);
+    console.connect(command_context::discovery(settings)?);
     let service = HttpService::new("console", pages(&console, settings)?, ErrorFormat::Account);
     let serving = server.start(service, listeners);
     telemetry::serve(settings, Process::Console, metrics, &shutdown, |_| ()).await?;
