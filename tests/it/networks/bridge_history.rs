@@ -215,5 +215,5 @@ fn a_directory_without_records_or_of_several_applications_is_explained() {
     fs::write(dir.join(DIR).join("app=other/day=2026-11-28/0-1800000000000-x.parquet"), "no Parquet").unwrap();
     let (text, code) = said(&["export", "--app-id", "other"]);
     assert!(text.contains("0-1800000000000-x.parquet") && text.contains("records are missing"), "{text}");
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(5));
 }

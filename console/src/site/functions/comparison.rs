@@ -95,7 +95,7 @@ impl FieldRow {
 
 /// Says how many of all are shown; none if all are. The handler does not count what a report has no room for.
 fn shown_of(all: usize, what: &str) -> Option<String> {
-    let or_more = if all < DecodeReport::NAMED_MAX { "" } else { " or more" };
+    let or_more = if all < DecodeReport::NAMED_OF_UPLINK_MAX { "" } else { " or more" };
     (all > SHOWN_MAX).then(|| format!("{SHOWN_MAX} of {all}{or_more} {what} are shown, those of the most uplinks."))
 }
 
@@ -116,6 +116,7 @@ mod tests {
     fn what_is_not_shown_is_counted_as_far_as_the_handler_counts() {
         assert_eq!(shown_of(50, "reasons"), None);
         assert_eq!(shown_of(51, "reasons").unwrap(), "50 of 51 reasons are shown, those of the most uplinks.");
+        assert!(shown_of(100, "changed fields").unwrap().starts_with("50 of 100 or more changed fields"));
         assert!(shown_of(DecodeReport::NAMED_MAX, "reasons").unwrap().starts_with("50 of 200 or more reasons"));
     }
 }

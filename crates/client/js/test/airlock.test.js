@@ -81,9 +81,10 @@ test("sends downlinks and hears of them", OPTIONS, async (context) => {
   ]) {
     const heard = [first(client, "event", "dev-1", "downlink/scheduled"), first(client, "device", "+", "down/scheduled")];
     await client.send("dev-1", payload, 2, true, "last");
-    for (const [devID, { time, ...event }] of await Promise.all(heard)) {
+    for (const [devID, { time, downlink_id, ...event }] of await Promise.all(heard)) {
       assert.equal(devID, "dev-1");
       assert.ok(Date.parse(time) > 0, time);
+      assert.match(downlink_id, /^[0-9a-f]{16}$/);
       assert.deepEqual(event, { message: { port: 2, confirmed: true, ...content } });
     }
   }

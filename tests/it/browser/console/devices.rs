@@ -75,7 +75,7 @@ async fn change(name: &'static str, look: Look) {
     log_in(&browser).await;
     browser.open(APPLICATION).await;
     browser.click("input[value=lamp-10]").await;
-    browser.click("button[name=page]").await;
+    browser.click("button[name=after]").await;
     wait_for_text(&browser, "legend", "Chosen on other pages").await;
     browser.click("input[value=lamp-64]").await;
     browser.look("console-devices-ticked").await;

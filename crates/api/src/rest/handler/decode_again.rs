@@ -156,6 +156,8 @@ pub struct DecodeReport {
 impl DecodeReport {
     /// Maximum number of places, and of reasons, that one report names. A report with that many may leave out others.
     pub const NAMED_MAX: usize = 200;
+    /// Maximum number of changed places of one uplink that are told apart. A report with that many may leave out others.
+    pub const NAMED_OF_UPLINK_MAX: usize = 100;
 
     /// Adds what was found later.
     pub fn add(&mut self, later: Self) {

@@ -1,11 +1,9 @@
 //! Compares two results of functions.
 
+use airlock_api::rest::handler::decode_again::DecodeReport;
 use serde_json::{Map, Value};
 
 use super::made::Made;
-
-/// Maximum number of differences of one uplink that are told apart.
-const DIFFERENCES_MAX: usize = 100;
 
 /// Result of decoding an uplink again, compared with the earlier one.
 #[derive(Debug, PartialEq)]
@@ -103,7 +101,7 @@ fn parse(json: &str) -> Option<Value> {
 
 fn values(found: &mut Vec<Difference>, path: &str, before: Option<&Value>, after: Option<&Value>) {
     match (before, after) {
-        _ if found.len() >= DIFFERENCES_MAX || before == after => {}
+        _ if found.len() >= DecodeReport::NAMED_OF_UPLINK_MAX || before == after => {}
         (Some(Value::Object(before)), Some(Value::Object(after))) => objects(found, path, before, after),
         (None, Some(Value::Object(after))) => objects(found, path, &Map::new(), after),
         (Some(Value::Object(before)), None) => objects(found, path, before, &Map::new()),
