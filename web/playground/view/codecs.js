@@ -105,7 +105,9 @@ export class CodecsView {
 
   /** Looks at all codecs of which something is not known. */
   async #work() {
-    if (this.#isWorking || this.#isStopped) return;
+    if (this.#isWorking) return;
+    // Until they go on, nothing is known of those whose files have changed.
+    if (this.#isStopped) return this.#drawAll();
     this.#isWorking = true;
     const next = () => (this.#isStopped ? undefined : this.#rows.find(({ tested, linted }) => tested === null || linted === null));
     for (let row = next(); row !== undefined; row = next()) {
@@ -119,6 +121,7 @@ export class CodecsView {
   async #judge(row) {
     const { origin, changes } = row;
     if (this.#networks === null) await this.#name();
+    if (this.#isStopped || this.#rows[row.place] !== row) return;
     const isTest = row.tested === null;
     const answer = isTest ? this.#workbench.testCodec(origin, null) : this.#workbench.lintCodec(origin);
     const told = await answer.catch(({ message }) => ({ message }));
@@ -178,7 +181,9 @@ export class CodecsView {
   }
 
   #say(text) {
-    this.#part.querySelector("[role=status]").textContent = text;
+    const status = this.#part.querySelector("[role=status]");
+    // The same text put there again would be read aloud again.
+    if (status.textContent !== text) status.textContent = text;
   }
 }
 
