@@ -53,8 +53,8 @@ export function rove(container, selector) {
     const next = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
     if (at < 0 || next === undefined || all[next] === undefined) return;
     event.preventDefault();
-    all[at].tabIndex = -1;
-    all[next].tabIndex = 0;
+    // The stop may be elsewhere: a click moves only the focus.
+    for (const item of all) item.tabIndex = item === all[next] ? 0 : -1;
     all[next].focus();
   };
 }

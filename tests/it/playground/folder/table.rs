@@ -20,6 +20,8 @@ const IS_OWN_MENDED: &str = "return [...document.querySelectorAll('#folder-codec
 /// The codec that the table marks, and the one that has the focus.
 const MARKED: &str = "return [document.querySelector('#folder-codecs [aria-current=true]').textContent, \
                       document.activeElement.textContent];";
+/// The number of codecs that Tab stops at.
+const STOPS: &str = "return document.querySelectorAll('#folder-codecs tbody button[tabindex=\"0\"]').length;";
 const IS_OPENED: &str = "return document.getElementById('payloads').value.startsWith('0: 00');";
 /// Examples that run until they are out of fuel.
 const ENDLESS: usize = 1000;
@@ -53,6 +55,9 @@ async fn compare_in(name: &'static str, look: Look) {
     browser.client.find(own).await.unwrap().click().await.unwrap();
     shows(&browser, "folder-verdict", "2 examples: 1 passed, 1 failed.").await;
     assert_eq!(browser.value("#text").await, HALF);
+    ask(&browser, "document.querySelector('#folder-codecs [aria-current=true]').focus();").await;
+    browser.press(&Key::Down.to_string()).await;
+    returns(&browser, STOPS, json!(1)).await;
     browser.click("#folder-update").await;
     shows(&browser, "folder-codecs", "8 codecs: 1 cannot be run, 5 fail.").await;
     returns(&browser, IS_OWN_MENDED, json!(true)).await;
