@@ -39,7 +39,7 @@ const folder = new FolderView(by("folder-details"), sandbox, {
 });
 new ExamplesView(by("examples-details"), sandbox, {
   codec: () => ({ sources: sources(), messages: readable(), downlink: downlink(), script: script() }),
-  keep: (file, content, script) => folder.keep(file, content, script),
+  keep: (file, content, codec) => folder.keep(file, content, codec),
 });
 const fuzz = new FuzzView(by("fuzz-details"), sandbox, {
   codec: () => ({ sources: sources(), messages: begun() }),

@@ -16,7 +16,7 @@ export class ExamplesView {
 
   /**
    * The part in `details`. `page` has `codec()`, and `keep`, which takes the file if a folder is open that lacks it and has
-   * its script; `sandbox` has the guest and its limits.
+   * its codec in the editor; `sandbox` has the guest and its limits.
    */
   constructor(details, sandbox, page) {
     [this.#details, this.#page, this.#workbench] = [details, page, new Workbench(sandbox)];
@@ -36,12 +36,12 @@ export class ExamplesView {
     const made = await this.#workbench.newExamples(layout, script, submitted(sources, []), payloads, downlink).catch(({ message }) => ({ message }));
     if (run !== this.#running) return undefined;
     this.#running = null;
-    return made.message === undefined ? this.#save(made) : this.#say(`Nothing was saved: ${made.message}`);
+    return made.message === undefined ? this.#save(made, sources.text) : this.#say(`Nothing was saved: ${made.message}`);
   }
 
-  #save({ file, text, script, count, left, cut }) {
+  #save({ file, text, script, count, left, cut }, source) {
     if (count === 0) return this.#say("Nothing was saved: this layout can state none of these examples.");
-    const isKept = this.#page.keep(file, text, script);
+    const isKept = this.#page.keep(file, text, { script, text: source });
     if (!isKept) save(file, text);
     const unstated = left === 0 ? "" : ` It leaves out ${grouped(left)}, which this layout cannot state.`;
     const late = cut === 0 ? "" : ` The last ${counted(cut, "payload")} did not run: a codec has at most ${grouped(EXAMPLES_MAX)} examples.`;

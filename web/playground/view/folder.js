@@ -83,12 +83,12 @@ export class FolderView {
   }
 
   /**
-   * Takes a new file with examples of the codec, if that is one of this folder, has none, and is the script that the
-   * examples are of: it is saved with the rest. Returns whether it did.
+   * Takes a new file with examples of a codec, if that is one of this folder, has none, and is the one in the editor,
+   * with the script and the text that the examples are of: it is saved with the rest. Returns whether it did.
    */
-  keep(name, content, beside) {
+  keep(name, content, codec) {
     const { script, examples } = this.#open?.origin ?? {};
-    if (!this.#open?.isFile || examples !== null || script.split("/").pop() !== beside) return false;
+    if (!this.#open?.isFile || examples !== null || script.split("/").pop() !== codec.script || this.#page.codec().sources.text !== codec.text) return false;
     const path = script.split("/").slice(0, -1).concat(name).join("/");
     if (this.#folder.has(path)) return false;
     this.#put(path, content);
