@@ -87,7 +87,7 @@ function loriot(message) {
   if (cmd !== "rx" && cmd !== "gw") throw new Error(`its \`cmd\` is ${JSON.stringify(cmd)}, not "rx" or "gw" as LORIOT's are`);
   const payload = typeof data === "string" ? strictHex(data) : null;
   if (payload === null) throw new Error("its `data` is not hexadecimal, as LORIOT's is");
-  return { payload, port: portOf(message.port), timeMs: Number.isInteger(ts) ? ts : null };
+  return { payload, port: portOf(message.port), timeMs: Number.isSafeInteger(ts) ? ts : null };
 }
 
 /**

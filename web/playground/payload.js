@@ -20,9 +20,15 @@ export function bytesOfBase64(text) {
 
 /** A time with its date and zone, in milliseconds since 1970; null if the text is something else. */
 export function timeOf(text) {
-  const isTime = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text.trim());
-  const time = isTime ? Date.parse(text.trim()) : NaN;
+  const [, date] = /^(\d{4}-\d\d-\d\d)[T ](?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i.exec(text.trim()) ?? [];
+  const time = date !== undefined && isDate(date) ? Date.parse(text.trim()) : NaN;
   return Number.isNaN(time) ? null : time;
+}
+
+/** Some browsers take the 30th of February for a day in March. */
+function isDate(date) {
+  const day = Date.parse(`${date}T00:00:00Z`);
+  return !Number.isNaN(day) && new Date(day).toISOString().startsWith(date);
 }
 
 export function hexOf(bytes) {
