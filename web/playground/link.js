@@ -1,6 +1,8 @@
 // Everything that was typed, in the fragment of the address: compressed, so that a bug report can carry it. Browsers send
 // no fragment to a server.
 
+import { base64Of } from "./payload.js";
+
 const VERSION = "1.";
 /** The largest state that a link may unpack to: a source of the largest size, and its payloads. */
 const STATE_BYTES_MAX = 2 << 20;
@@ -39,9 +41,7 @@ async function unpack(bytes) {
 
 /** Base64 in the alphabet of addresses. */
 function toText(bytes) {
-  let binary = "";
-  for (let at = 0; at < bytes.length; at += 8192) binary += String.fromCharCode(...bytes.subarray(at, at + 8192));
-  return btoa(binary).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+  return base64Of(bytes).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 }
 
 function toBytes(text) {

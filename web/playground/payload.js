@@ -1,5 +1,8 @@
 // Payloads as people write them.
 
+/** Number of bytes that become text at once. */
+const ARGUMENTS_MAX = 8192;
+
 /** The bytes of hexadecimal digits, which may be in groups; null if the text is something else. */
 export function bytesOfHex(text) {
   const digits = text.trim().replace(/^0x/i, "").replace(/[\s:,-]+(?:0x)?/gi, "");
@@ -36,5 +39,8 @@ export function hexOf(bytes) {
 }
 
 export function base64Of(bytes) {
-  return btoa(String.fromCharCode(...bytes));
+  let binary = "";
+  // A call takes only so many arguments.
+  for (let at = 0; at < bytes.length; at += ARGUMENTS_MAX) binary += String.fromCharCode(...bytes.slice(at, at + ARGUMENTS_MAX));
+  return btoa(binary);
 }

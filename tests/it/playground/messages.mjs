@@ -41,6 +41,11 @@ test("payload, port and time of each network are found", () => {
   }
 });
 
+test("a payload may be longer than the arguments of a call", () => {
+  const data = Buffer.alloc(300_000, 7).toString("base64");
+  assert.equal(readNetworkMessage(JSON.stringify({ deviceInfo: {}, data })).payload.length, 300_000);
+});
+
 test("what is no uplink is refused with a reason", () => {
   assert.ok(refusals.length > 15);
   for (const { text, reason } of refusals) {
