@@ -59,7 +59,7 @@ pub struct Router {
     clock: Arc<dyn Clock>,
     durable: Option<Arc<Durable>>,
     memory: SessionMemory,
-    /// The processes that lived when it was last looked, whose sessions are not taken over.
+    /// The processes that were live when it last looked, whose sessions are not taken over.
     live_processes: Mutex<HashSet<String>>,
     unserved: Unserved,
     series: Mutex<Series>,

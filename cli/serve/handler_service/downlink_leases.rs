@@ -22,7 +22,7 @@ const PART_INTERVAL: Duration = Duration::from_secs(4);
 /// The records of those that take part.
 const PARTS: &str = "parts";
 
-/// The turns of the handlers with one store.
+/// The leases of the handlers with one store.
 pub(super) struct DownlinkLeases {
     leases: Leases,
     store: Arc<dyn Store>,

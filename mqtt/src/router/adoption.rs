@@ -48,7 +48,7 @@ impl Router {
         result
     }
 
-    /// Takes over the sessions that no living process has; returns the processes that have others.
+    /// Takes over the sessions that no live process has; returns the processes that have others.
     pub(super) async fn adopt(
         &self,
         durable: &Durable,

@@ -1,6 +1,6 @@
 //! Devices in the network servers and in the store.
 //!
-//! The device before a change is read and replaced in one turn. Otherwise, of two changes of its EUIs, each would
+//! The device before a change is read and replaced under one lock. Otherwise, of two changes of its EUIs, each would
 //! replace the same ones, and those of one of them would stay in the network server.
 
 use server::{status::ErrorChain, usage::Usage};
@@ -17,15 +17,15 @@ use crate::{
 /// Number of devices read at once.
 const PAGE: usize = 100;
 
-/// The turn to change a device of an application in the network servers, with a token in the caller's name.
+/// The right to change a device of an application in the network servers, with a token in the caller's name.
 pub(super) struct Permit {
     lock: ApplicationLock,
     token: Secret,
 }
 
 impl Operations {
-    /// Waits for the turn to change a device of this application, and gets the token for network brokers; none if there
-    /// are no network brokers.
+    /// Locks the devices of this application, and gets the token for network brokers; none if there are no network
+    /// brokers.
     pub(super) async fn permit(&self, credential: Option<Credential>, app_id: &AppId) -> Result<Option<Permit>, Error> {
         let Some(token) = self.token_for_network_brokers(credential, app_id).await? else { return Ok(None) };
         Ok(Some(Permit { lock: self.network_brokers.lock(app_id).await?, token }))

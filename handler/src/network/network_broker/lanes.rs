@@ -6,12 +6,12 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Items that wait for their turn, by device. The owner limits their number.
+/// Items that wait for those before them, by device. The owner limits their number.
 pub(super) struct Lanes<K, T>(Mutex<HashMap<K, VecDeque<T>>>);
 
 impl<K: Eq + Hash + Clone, T> Lanes<K, T> {
     /// Adds an item behind those of the same device. Returns true if there were none: then the caller begins to take
-    /// turns.
+    /// items.
     pub(super) fn add(&self, key: &K, item: T) -> bool {
         let mut waiting = self.lock();
         let is_first = !waiting.contains_key(key);
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_takes_the_turns_of_a_device_at_a_time() {
+    fn one_takes_the_items_of_a_device_at_a_time() {
         let lanes = Lanes::default();
         assert!(lanes.add(&"a", 1));
         assert!(!lanes.add(&"a", 2));

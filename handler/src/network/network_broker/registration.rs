@@ -35,7 +35,7 @@ impl NetworkBrokers {
         }
     }
 
-    /// Waits for the turn to change a device of this application, both in the network servers and in the store;
+    /// Locks the devices of this application, which nobody else then changes in the network servers or in the store;
     /// [`Error::NetworkBrokersBusy`] if that takes too long.
     pub(crate) async fn lock(&self, app_id: &AppId) -> Result<ApplicationLock, Error> {
         self.locks.wait(app_id).await

@@ -68,7 +68,7 @@ impl Applications {
     /// Names of such applications, after this one.
     pub(crate) async fn watched(&self, after: Option<&AppId>) -> Result<Vec<Entry>, Error> {
         let after = after.map(store_keys::watched).transpose()?;
-        Ok(self.store.list(&store_keys::all_listened()?, after.as_ref(), READ_MAX).await?)
+        Ok(self.store.list(&store_keys::all_watched()?, after.as_ref(), READ_MAX).await?)
     }
 
     /// The application of such a name.

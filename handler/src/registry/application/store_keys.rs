@@ -158,11 +158,12 @@ pub(crate) fn due_alarm_of(place: &Key) -> Result<(Timestamp, DevId), Error> {
 
 /// Names an application whose devices have alarms, or had.
 pub(crate) fn watched(app_id: &AppId) -> Result<Key, Error> {
+    // Stores that exist have this word.
     service_key(&format!("listened/{app_id}"))
 }
 
 /// The prefix of all of them.
-pub(crate) fn all_listened() -> Result<Key, Error> {
+pub(crate) fn all_watched() -> Result<Key, Error> {
     service_key("listened/")
 }
 
