@@ -71,7 +71,7 @@ impl Opened {
 
 // Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
-async fn a_key_that_nobody_types_is_made_up_and_shown_once() {
+async fn a_key_that_nobody_types_is_generated_and_shown_once() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;
     assert_eq!(visitor.get(APPLICATION).await.link("Register a device"), NEW);
@@ -125,7 +125,7 @@ async fn a_code_has_the_euis_and_typed_keys_are_in_no_page() {
 
 // Conformance: console: devices registered, changed, deleted; nothing typed is lost
 #[tokio::test]
-async fn a_form_that_is_sent_again_shows_what_it_made_up_and_no_other_form_does() {
+async fn a_form_that_is_sent_again_shows_what_it_generated_and_no_other_form_does() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;
     let draw = visitor.get(NEW).await.value("draw");

@@ -71,7 +71,7 @@ impl Entry {
         Ok(())
     }
 
-    /// A new device, and what was made up for it.
+    /// A new device, and what was generated for it.
     pub(crate) async fn new_device(
         &self,
         app_id: &AppId,
@@ -93,7 +93,7 @@ impl Entry {
         Ok((device, generated))
     }
 
-    /// Changes a device. What is returned was made up.
+    /// Changes a device. Returns what was generated.
     pub(crate) async fn change(
         &self,
         device: &mut Device,
@@ -106,7 +106,7 @@ impl Entry {
 
     /// The generated values of a device if this form has set its keys already, and the answer may be lost; none if it
     /// has not.
-    pub(crate) fn made_before(&self, device: &Device, drawn: &Drawn) -> Option<Generated> {
+    pub(crate) fn generated_before(&self, device: &Device, drawn: &Drawn) -> Option<Generated> {
         let lorawan = device.lorawan_device.as_ref()?;
         let keys = drawn.keys_of(lorawan);
         if keys.is_empty() {
@@ -151,7 +151,7 @@ impl Entry {
         Ok(())
     }
 
-    /// Returns what was made up, and whether the handler is to assign an address.
+    /// Returns what was generated, and whether the handler is to assign an address.
     fn put_lorawan(
         &self,
         lorawan: &mut LorawanDevice,
@@ -336,15 +336,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_form_made_up_is_made_up_again() {
+    fn what_a_form_generated_is_generated_again() {
         let texts = [("activation", ABP), ("nwk_s_key", KEY), EUI];
         let (mut lorawan, generated, _) = put(&texts, LorawanDevice::default(), None).unwrap();
         lorawan.dev_addr = Some(DevAddr::new([1; 4]));
         let device = Device { lorawan_device: Some(lorawan), ..Device::default() };
         // A draft has no keys that were typed.
-        let again = entry(&[("activation", ABP), EUI]).made_before(&device, &Drawn::of("test")).unwrap();
+        let again = entry(&[("activation", ABP), EUI]).generated_before(&device, &Drawn::of("test")).unwrap();
         assert_eq!(again, [generated[0].clone(), ("DevAddr", "01010101".to_owned())]);
-        assert!(entry(&texts).made_before(&device, &Drawn::of("another")).is_none());
+        assert!(entry(&texts).generated_before(&device, &Drawn::of("another")).is_none());
     }
 
     #[test]

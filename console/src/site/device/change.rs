@@ -67,7 +67,7 @@ async fn change(request: &InApplication, mut entry: Entry, (base, draw): (&Base,
     let (handler, dev_id) = (request.handler().await?, dev_id(request)?);
     let drawn = request.drawn(draw, &dev_id);
     let mut device = read(&handler, request.app_id(), &dev_id).await?;
-    if let Some(generated) = entry.made_before(&device, &drawn) {
+    if let Some(generated) = entry.generated_before(&device, &drawn) {
         return Ok(generated::page(request, &dev_id, generated, Done::Before { is_new: false }).into_response());
     }
     let now = request.console.base_of(&device);

@@ -1,5 +1,5 @@
-//! Registers a device. A form that is sent again, because its answer was lost, shows what was made up the first time,
-//! unless the device was deleted since.
+//! Registers a device. A form that is sent again, because its answer was lost, shows what was generated the first
+//! time, unless the device was deleted since.
 
 use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -63,7 +63,7 @@ async fn register(request: &InApplication, entry: &mut Entry, draw: &Draw) -> Re
     let (registrations, now) = (&request.console.registrations, request.console.clock.now());
     match handler.get_device(request.app_id(), &dev_id).await {
         Ok(stored) => {
-            let generated = entry.made_before(&stored.try_into()?, &drawn);
+            let generated = entry.generated_before(&stored.try_into()?, &drawn);
             let generated = generated.ok_or_else(|| Error::DeviceExists(dev_id.clone()))?;
             registrations.note(request.user_id(), drawn.form(), now);
             return Ok(generated::page(request, &dev_id, generated, Done::Before { is_new: true }).into_response());
