@@ -203,6 +203,27 @@ fn modules_are_not_imported_during_a_call_and_jobs_do_not_outlive_it() {
     }
 }
 
+/// Processors give a NaN other bits than JavaScript does, and the code of the sandbox is compiled to leave them so.
+#[test]
+fn every_nan_has_the_same_bits() {
+    let numbers = [
+        "NaN",
+        "(bytes[0] - 1) / (bytes[0] - 1)",
+        "-(0 / (bytes[0] - 1))",
+        "1 / (bytes[0] - 1) - 1 / (bytes[0] - 1)",
+        "1 % (bytes[0] - 1)",
+        "Math.sqrt(-bytes[0])",
+        "Math.max(0 / (bytes[0] - 1), 1)",
+        "new Float64Array(Uint8Array.of(1, 0, 0, 0, 0, 0, 0xf8, 0xff).buffer)[0]",
+        "new Float32Array(Uint8Array.of(1, 0, 0xc0, 0xff).buffer)[0]",
+    ];
+    let bits = |number: &str| {
+        format!("[Float64Array, Float32Array].map((Kind) => Buffer.from(Kind.of({number}).buffer).toString('hex'))")
+    };
+    let table = numbers.map(bits);
+    check(&table.each_ref().map(|expression| (expression.as_str(), r#"["000000000000f87f","0000c07f"]"#)));
+}
+
 #[test]
 fn a_source_can_shadow_a_built_in() {
     let mut harness = Harness::new();
