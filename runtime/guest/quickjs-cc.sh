@@ -4,7 +4,7 @@
 set -eu
 
 ours=$(dirname "$0")
-edits_expected=125
+edits_expected=131
 
 for argument; do
     case $argument in

@@ -157,7 +157,36 @@ s/, h1;/;/
 /^    h1 = /d
 }
 /^static JSShape \*find_hashed_shape_prop(/,/^}/ {
+s/^            for(i = 0; i < n; i++) {/            for(i = sh1->airlock_parent == sh ? n : 0; i < n; i++) { \/* edit *\//
 s/^    for(sh1 = rt->shape_hash\[h1\]; .*/    for(sh1 = airlock_first_shape(rt, h); sh1 != NULL; sh1 = airlock_next_shape(sh1, h)) { \/* edit *\//
 s/, h1, /, /
 /^    h1 = /d
 }
+
+# A shape that `shapes.c` made knows the one that it extends, so that their properties need not be compared.
+/^struct JSShape {/,/^};/ s/^    JSObject \*proto;/&\n    JSShape *airlock_parent; \/* edit *\//
+/^static inline JSShape \*js_new_shape_nohash(/,/^}/ s/^    sh->proto = proto;/&\n    sh->airlock_parent = NULL; \/* edit *\//
+/^static JSShape \*js_clone_shape(/,/^}/ s/^    sh->is_hashed = false;/&\n    sh->airlock_parent = NULL; \/* edit *\//
+
+# The fields of object literals nearly always go to a plain object that does not have them yet.
+/^static no_inline __exception int convert_fast_array_to_array(/ i\
+static inline bool airlock_add_field(JSContext *ctx, JSValueConst object, JSAtom atom, JSValue value) /* edit */\
+{\
+    JSObject *p = JS_VALUE_GET_OBJ(object);\
+    JSProperty *pr;\
+    if (JS_VALUE_GET_TAG(object) != JS_TAG_OBJECT || p->class_id != JS_CLASS_OBJECT || p->is_exotic || !p->extensible)\
+        return false;\
+    if (find_own_property1(p, atom))\
+        return false;\
+    pr = add_property(ctx, p, atom, JS_PROP_C_W_E);\
+    if (!pr)\
+        return false;\
+    pr->u.value = value;\
+    return true;\
+}\
+
+/^        CASE(OP_define_field):$/,/^            BREAK;/ s/^                pc += 4;$/&\
+                if (likely(airlock_add_field(ctx, sp[-2], atom, sp[-1]))) { \/* edit *\/\
+                    sp--;\
+                    BREAK;\
+                }/

@@ -260,6 +260,7 @@ static bool make_shapes(JSContext *ctx, const ObjectNames *object, size_t *room)
                 JS_FreeValue(ctx, JS_GetException(ctx));
                 return false;
             }
+            next->airlock_parent = shape;
         }
         shape = next;
     }

@@ -24,10 +24,10 @@ const ALL: [wire::Function; 6] = [Decoder, Converter, Validator, Encoder, Decode
 pub(crate) fn run(guest: &Guest, request: &[u8], reply: &mut Writer) {
     guest.start();
     let outcome = load(guest, request);
+    guest.runtime.collect(GARBAGE_BYTES);
     if outcome.is_ok() {
         guest.runtime.make_shapes(guest.names.files);
     }
-    guest.runtime.collect(GARBAGE_BYTES);
     match outcome {
         Ok(dialects) => {
             reply.byte(0);
