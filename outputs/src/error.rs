@@ -61,6 +61,9 @@ pub enum Error {
     /// A certificate is not valid.
     #[error(transparent)]
     Certificate(#[from] client::Error),
+    /// A setting or a file of a connection is not valid.
+    #[error(transparent)]
+    Link(#[from] link::Error),
     /// A connection cannot be prepared.
     #[error("cannot start the output: {0}")]
     Start(String),
@@ -89,6 +92,7 @@ impl Kinded for Error {
             Self::Invalid { .. } | Self::Setting { .. } | Self::Secret(SecretFileError::Empty { .. }) => Kind::Invalid,
             Self::File { .. } | Self::Secret(SecretFileError::Unreadable { .. }) => Kind::Unavailable,
             Self::Certificate(error) => error.kind(),
+            Self::Link(error) => error.kind(),
             Self::NotFound(_) => Kind::NotFound,
             Self::Conflict | Self::Changed(_) => Kind::Conflict,
             Self::Busy => Kind::Unavailable,

@@ -16,6 +16,8 @@ mod watcher;
 
 pub use self::settings::StreamSettings;
 pub use self::{
+    advice::is_login_refused,
+    connection::Connection,
     node::{Node, is_redis},
     publisher::{StreamPublisher, StreamTarget},
     reader::{StoredEntry, StreamReader},

@@ -21,8 +21,8 @@ use ::redis::{RedisError, ScriptInvocation};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-pub use self::settings::RedisSettings;
 use self::{commits::ConfirmedCommits, connection::Connection, names::Names, scripts::Scripts};
+pub use self::{sentinels::primary_address, settings::RedisSettings};
 use crate::{
     Batch, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, Tag, TakenTokens, UsageCursor,
     UsagePage, check_after, check_count,

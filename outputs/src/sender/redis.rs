@@ -3,7 +3,6 @@
 mod advice;
 mod connection;
 mod sender;
-mod sentinels;
 mod settings;
 
 pub(crate) use self::sender::RedisSender;

@@ -12,7 +12,7 @@ use types::Secret;
 use crate::Error;
 
 /// Reads a file.
-pub(crate) fn read(path: &Path) -> Result<String, Error> {
+fn read(path: &Path) -> Result<String, Error> {
     fs::read_to_string(path).map_err(|source| Error::File { path: path.to_owned(), source })
 }
 

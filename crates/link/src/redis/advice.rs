@@ -15,7 +15,7 @@ pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
 }
 
 /// Returns true if Redis does not know the user, or wants another password.
-pub(super) fn is_login_refused(error: &RedisError) -> bool {
+pub fn is_login_refused(error: &RedisError) -> bool {
     error.kind() == ErrorKind::AuthenticationFailed || matches!(error.code(), Some("NOAUTH" | "WRONGPASS"))
 }
 

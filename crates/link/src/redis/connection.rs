@@ -1,10 +1,10 @@
-//! Connections to a single server or to a cluster.
+//! Connections to a single server, to the primary that sentinels name, or to a cluster.
 
 use std::time::Duration;
 
 use redis::{
-    AsyncConnectionConfig, Cmd, Pipeline, RedisResult, Value, aio::MultiplexedConnection,
-    cluster_async::ClusterConnection,
+    AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, RedisResult, Value, aio::MultiplexedConnection,
+    cluster_async::ClusterConnection, cmd,
 };
 
 use super::node::Node;
@@ -12,41 +12,70 @@ use super::node::Node;
 /// Maximum time to wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum time to wait for a response; longer than a read waits for new entries.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
+pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 
-pub(super) enum Connection {
+/// A connection that does not reconnect: whoever has it notices its end, and says so.
+#[derive(Clone)]
+pub struct Connection(Kind);
+
+#[derive(Clone)]
+enum Kind {
     Single(MultiplexedConnection),
+    /// Sentinels named it; it may become a replica.
+    Primary(MultiplexedConnection),
     Cluster(ClusterConnection),
 }
 
 impl Connection {
     /// Connects; a node of a cluster leads to all of it.
-    pub(super) async fn open(node: &Node) -> RedisResult<Self> {
+    pub async fn open(node: &Node, response_timeout: Duration) -> RedisResult<Self> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(Some(RESPONSE_TIMEOUT));
-        let client = node.client()?;
+            .set_response_timeout(Some(response_timeout));
+        let client = node.client(&config).await?;
         let mut single = client.get_multiplexed_async_connection_with_config(&config).await?;
-        let description: String = redis::cmd("INFO").arg("cluster").query_async(&mut single).await?;
-        if !description.contains("cluster_enabled:1") {
-            return Ok(Self::Single(single));
+        if node.has_sentinels() {
+            return is_primary(&mut single).await.map(|()| Self(Kind::Primary(single)));
         }
-        let client = node.cluster().connection_timeout(CONNECT_TIMEOUT).response_timeout(RESPONSE_TIMEOUT).build()?;
-        Ok(Self::Cluster(client.get_async_connection().await?))
+        let description: String = cmd("INFO").arg("cluster").query_async(&mut single).await?;
+        if !description.contains("cluster_enabled:1") {
+            return Ok(Self(Kind::Single(single)));
+        }
+        let client = node.cluster().connection_timeout(CONNECT_TIMEOUT).response_timeout(response_timeout).build()?;
+        Ok(Self(Kind::Cluster(client.get_async_connection().await?)))
     }
 
-    pub(super) async fn query(&mut self, command: &Cmd) -> RedisResult<Value> {
-        match self {
-            Self::Single(connection) => command.query_async(connection).await,
-            Self::Cluster(connection) => command.query_async(connection).await,
+    /// Runs a command, and returns when the server has confirmed it.
+    pub async fn query(&mut self, command: &Cmd) -> RedisResult<Value> {
+        match &mut self.0 {
+            Kind::Single(connection) | Kind::Primary(connection) => command.query_async(connection).await,
+            Kind::Cluster(connection) => command.query_async(connection).await,
         }
     }
+
     /// Sends commands at once. An error means that some of them may not have been carried out.
     pub(super) async fn pipeline(&mut self, commands: &Pipeline) -> RedisResult<()> {
-        match self {
-            Self::Single(connection) => commands.exec_async(connection).await,
-            Self::Cluster(connection) => commands.exec_async(connection).await,
+        match &mut self.0 {
+            Kind::Single(connection) | Kind::Primary(connection) => commands.exec_async(connection).await,
+            Kind::Cluster(connection) => commands.exec_async(connection).await,
         }
+    }
+
+    /// Fails if nothing can be written.
+    pub async fn check(&mut self) -> RedisResult<()> {
+        match &mut self.0 {
+            Kind::Primary(connection) => is_primary(connection).await,
+            _ => self.query(&cmd("PING")).await.map(drop),
+        }
+    }
+}
+
+/// Fails where the server is a replica: what sentinels say may be wrong for a moment.
+async fn is_primary(connection: &mut MultiplexedConnection) -> RedisResult<()> {
+    let description: String = cmd("INFO").arg("replication").query_async(connection).await?;
+    match description.contains("role:master") {
+        true => Ok(()),
+        false => Err((ErrorKind::Io, "the server is not the primary yet, or no longer").into()),
     }
 }
 
@@ -77,7 +106,7 @@ mod tests {
                 ..StreamSettings::default()
             };
             let node = Node::of_stream(&settings, "test").unwrap();
-            assert_eq!(Connection::open(&node).await.is_ok(), is_accepted);
+            assert_eq!(Connection::open(&node, RESPONSE_TIMEOUT).await.is_ok(), is_accepted);
         }
     }
 

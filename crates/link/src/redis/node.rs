@@ -1,11 +1,13 @@
-//! A Redis server, or one node of a cluster, and how to log in there.
+//! A Redis server, one node of a cluster, or what sentinels name, and how to log in there.
 
 use std::path::Path;
 
 use redis::{
-    Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisResult, TlsCertificates,
+    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
+    RedisError, RedisResult, TlsCertificates,
     cluster::{ClusterClient, ClusterClientBuilder},
 };
+use store::redis::primary_address;
 
 use super::settings::StreamSettings;
 use crate::{
@@ -19,10 +21,12 @@ const URL: &str = "must be like redis://host:6379, or rediss:// for TLS";
 /// Minimum of the setting. A bridge renews its claims three times as often, each time with a command.
 const CLAIM_AFTER_MS_MIN: u64 = 1000;
 
-/// A server, or one node of a cluster, and how to log in there.
+/// A server, one node of a cluster, or what sentinels name, and how to log in there.
 #[derive(Clone)]
 pub struct Node {
     info: ConnectionInfo,
+    /// They name the server; none if its address is known.
+    sentinels: Vec<Client>,
     password: Option<SecretFile>,
     /// `None` without TLS.
     certificates: Option<TlsCertificates>,
@@ -48,24 +52,34 @@ impl Node {
     /// A server, in settings that may name a broker as well; `table` is where they are, for messages.
     pub fn new(server: &MqttSettings, table: &str) -> Result<Self, Error> {
         let refused = |name: &str, reason: &str| Error::setting(format!("{table}.{name}"), reason);
+        Self::with_sentinels(server, &[], &refused)
+    }
+
+    /// Like [`Self::new`], and the server is the one that these sentinels name, if there are any. `refused` is the error
+    /// for a setting and what is wrong with it.
+    pub fn with_sentinels<E: From<Error>>(
+        server: &MqttSettings,
+        sentinels: &[String],
+        refused: &dyn Fn(&str, &str) -> E,
+    ) -> Result<Self, E> {
         let url = server.url.trim_end_matches('/');
-        if url.contains('@') {
-            return Err(refused("url", "must not contain a password: set `username` and `password_file`"));
-        }
-        if !is_redis(url) {
-            return Err(refused("url", URL));
-        }
-        let info = url.into_connection_info().map_err(|_| refused("url", URL))?;
+        let info = address(url).map_err(|reason| refused("url", reason))?;
         let mut login = info.redis_settings().clone();
         if let Some(username) = server.username.as_deref() {
             login = login.set_username(username);
         }
-        let password = server.password_file.as_deref().map(SecretFile::open).transpose()?;
-        let certificates = certificates(server, &refused)?;
-        let node = Self { info: info.set_redis_settings(login), password, certificates, url: url.to_owned() };
+        let password = server.password_file.as_deref().map(SecretFile::open).transpose().map_err(Error::from)?;
+        let certificates = certificates(server, refused)?;
+        let (info, url) = (info.set_redis_settings(login), url.to_owned());
         // It connects to nothing yet.
-        node.client().map_err(|error| refused("ca_certificate", &format!("or `certificate` is not valid: {error}")))?;
-        Ok(node)
+        client(info.clone(), certificates.as_ref())
+            .map_err(|error| refused("ca_certificate", &format!("or `certificate` is not valid: {error}")))?;
+        let sentinels = sentinels.iter().map(|url| -> Result<Client, E> {
+            let info = address(url.trim_end_matches('/')).map_err(|reason| refused("sentinels", reason))?;
+            client(info, certificates.as_ref()).map_err(|_| refused("sentinels", URL))
+        });
+        let sentinels = sentinels.collect::<Result<_, E>>()?;
+        Ok(Self { info, sentinels, password, certificates, url })
     }
 
     /// The address and the login, with the password as it is now.
@@ -76,11 +90,29 @@ impl Node {
         info.set_redis_settings(login)
     }
 
-    pub(super) fn client(&self) -> RedisResult<Client> {
-        match &self.certificates {
-            Some(certificates) => Client::build_with_tls(self.info(), certificates.clone()),
-            None => Client::open(self.info()),
+    pub(super) fn has_sentinels(&self) -> bool {
+        !self.sentinels.is_empty()
+    }
+
+    /// A client of the server: of the primary, if sentinels name it.
+    pub(super) async fn client(&self, config: &AsyncConnectionConfig) -> RedisResult<Client> {
+        let info = match self.has_sentinels() {
+            true => self.info().set_addr(self.primary(config).await?),
+            false => self.info(),
+        };
+        client(info, self.certificates.as_ref())
+    }
+
+    /// The address of the primary, from the first sentinel that names one.
+    async fn primary(&self, config: &AsyncConnectionConfig) -> RedisResult<ConnectionAddr> {
+        let mut failure: RedisError = (ErrorKind::Io, "no sentinel answers").into();
+        for sentinel in &self.sentinels {
+            match primary_address(sentinel, &self.info, config).await {
+                Ok(address) => return Ok(address),
+                Err(error) => failure = error,
+            }
         }
+        Err(failure)
     }
 
     pub(super) fn cluster(&self) -> ClusterClientBuilder {
@@ -104,20 +136,43 @@ impl Node {
     }
 }
 
+/// Parses a URL without a login.
+fn address(url: &str) -> Result<ConnectionInfo, &'static str> {
+    if url.contains('@') {
+        return Err("must not contain a password: set `username` and `password_file`");
+    }
+    if !is_redis(url) {
+        return Err(URL);
+    }
+    url.into_connection_info().map_err(|_| URL)
+}
+
+/// A client, which connects to nothing yet. Sentinels may be without TLS where their servers have it.
+fn client(info: ConnectionInfo, certificates: Option<&TlsCertificates>) -> RedisResult<Client> {
+    match certificates {
+        Some(certificates) if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) => {
+            Client::build_with_tls(info, certificates.clone())
+        }
+        _ => Client::open(info),
+    }
+}
+
 /// The certificates of the settings; `None` without TLS.
-fn certificates(
+fn certificates<E: From<Error>>(
     server: &MqttSettings,
-    refused: &dyn Fn(&str, &str) -> Error,
-) -> Result<Option<TlsCertificates>, Error> {
+    refused: &dyn Fn(&str, &str) -> E,
+) -> Result<Option<TlsCertificates>, E> {
     let MqttSettings { url, ca_certificate, certificate, key, .. } = server;
     if !url.starts_with(TLS) {
         let has_any = [ca_certificate, certificate, key].into_iter().any(Option::is_some);
         let reason = "must start with rediss:// where certificates are set";
         return if has_any { Err(refused("url", reason)) } else { Ok(None) };
     }
-    let pem = |name: &str, path: &Path| match read(path)? {
-        text if text.contains("-----BEGIN CERTIFICATE-----") => Ok(text.into_bytes()),
-        _ => Err(refused(name, "must be a PEM file with a certificate")),
+    let pem = |name: &str, path: &Path| -> Result<Vec<u8>, E> {
+        match read(path)? {
+            text if text.contains("-----BEGIN CERTIFICATE-----") => Ok(text.into_bytes()),
+            _ => Err(refused(name, "must be a PEM file with a certificate")),
+        }
     };
     let client_tls = match (certificate, key) {
         (None, None) => None,
@@ -128,4 +183,22 @@ fn certificates(
     };
     let root_cert = ca_certificate.as_deref().map(|path| pem("ca_certificate", path)).transpose()?;
     Ok(Some(TlsCertificates { client_tls, root_cert }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentinels_are_addresses_without_logins() {
+        let server = MqttSettings { url: "redis://mymaster".to_owned(), ..MqttSettings::default() };
+        let refused = |name: &str, reason: &str| Error::setting(name, reason);
+        for (sentinel, is_accepted) in
+            [("redis://host:26379", true), ("redis://user:hush@host:26379", false), ("host:26379", false)]
+        {
+            let refusal = Node::with_sentinels(&server, &[sentinel.to_owned()], &refused).err();
+            assert_eq!(refusal.is_none(), is_accepted, "{sentinel}");
+            assert!(refusal.is_none_or(|error| error.to_string().contains("`sentinels`")), "{sentinel}");
+        }
+    }
 }

@@ -10,7 +10,11 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{advice::advice, connection::Connection, node::Node};
+use super::{
+    advice::advice,
+    connection::{Connection, RESPONSE_TIMEOUT},
+    node::Node,
+};
 use crate::backoff::Backoff;
 
 /// Maximum number of entries that are sent at once.
@@ -94,7 +98,7 @@ impl Task {
 
     /// Adds entries until something fails, or until nobody can publish any more.
     async fn serve(&mut self) -> RedisResult<()> {
-        let mut connection = Connection::open(&self.target.node).await?;
+        let mut connection = Connection::open(&self.target.node, RESPONSE_TIMEOUT).await?;
         loop {
             // What an error left goes first, and shows whether entries can be added again.
             if self.unconfirmed.is_empty() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::{Cmd, RedisResult, Value, cmd};
 
 use super::{
-    connection::Connection,
+    connection::{Connection, RESPONSE_TIMEOUT},
     node::Node,
     reply::{self, Entry},
     settings::StreamSettings,
@@ -44,7 +44,7 @@ pub(super) type Id = (u64, u64);
 impl Stream {
     pub(super) async fn open(node: &Node, settings: &StreamSettings, key: &str, consumer: &str) -> RedisResult<Self> {
         Ok(Self {
-            connection: Connection::open(node).await?,
+            connection: Connection::open(node, RESPONSE_TIMEOUT).await?,
             key: key.to_owned(),
             group: settings.group.clone(),
             consumer: consumer.to_owned(),

@@ -152,14 +152,8 @@ impl State {
 
     /// Connects to the primary that a sentinel names. It may be wrong for a moment, so the server is asked, too.
     async fn connect_by(&self, sentinel: &Client) -> RedisResult<MultiplexedConnection> {
-        let mut sentinel = sentinel.get_multiplexed_async_connection_with_config(&self.config).await?;
-        let name = name(&self.server);
-        let found = cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name).query_async(&mut sentinel).await?;
-        let Some((host, port)) = found else {
-            let what = "the sentinels know no primary of this name";
-            return Err((ErrorKind::MasterNameNotFoundBySentinel, what, name.to_owned()).into());
-        };
-        let server = Client::open(self.server.clone().set_addr(address(&self.server, host, port)))?;
+        let address = primary_address(sentinel, &self.server, &self.config).await?;
+        let server = Client::open(self.server.clone().set_addr(address))?;
         let mut connection = server.get_multiplexed_async_connection_with_config(&self.config).await?;
         let role: Vec<Value> = cmd("ROLE").query_async(&mut connection).await?;
         if role.first().and_then(|role| String::from_redis_value_ref(role).ok()).as_deref() == Some("master") {
@@ -168,6 +162,23 @@ impl State {
             Err((ErrorKind::Io, "the server is not the primary yet, or no longer").into())
         }
     }
+}
+
+/// Asks a sentinel for the address of the primary that it knows by the host of `server`.
+pub async fn primary_address(
+    sentinel: &Client,
+    server: &ConnectionInfo,
+    config: &AsyncConnectionConfig,
+) -> RedisResult<ConnectionAddr> {
+    let mut sentinel = sentinel.get_multiplexed_async_connection_with_config(config).await?;
+    let name = name(server);
+    let found: Option<(String, u16)> =
+        cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name).query_async(&mut sentinel).await?;
+    let Some((host, port)) = found else {
+        let what = "the sentinels know no primary of this name";
+        return Err((ErrorKind::MasterNameNotFoundBySentinel, what, name.to_owned()).into());
+    };
+    Ok(address(server, host, port))
 }
 
 fn leads_to_no_primary(error: &RedisError) -> bool {

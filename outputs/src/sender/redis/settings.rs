@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use link::mqtt::MqttSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::AppId;
@@ -41,6 +42,14 @@ pub struct RedisSettings {
     pub applications: Vec<AppId>,
     /// Which events are sent, such as `up` and `down/sent`; all if it is empty.
     pub events: Vec<String>,
+}
+
+impl RedisSettings {
+    /// The server and the login, in the form of a broker's.
+    pub(super) fn server(&self) -> MqttSettings {
+        let Self { url, username, password_file, ca_certificate, certificate, key, .. } = self.clone();
+        MqttSettings { url, username, password_file, ca_certificate, certificate, key }
+    }
 }
 
 impl Default for RedisSettings {
