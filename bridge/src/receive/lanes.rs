@@ -1,10 +1,6 @@
 //! Lanes: the messages of one device are worked on one after the other, those of different devices at once.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures::{
     FutureExt,
@@ -16,7 +12,7 @@ pub type Work<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The waiting messages of each device that has any. Whoever adds messages bounds their number.
 pub struct Lanes<T> {
-    waiting: Arc<Mutex<HashMap<Box<str>, VecDeque<T>>>>,
+    waiting: Arc<fair_queue::Lanes<String, T>>,
     work: Work<T>,
 }
 
@@ -28,13 +24,9 @@ impl<T: Send + 'static> Lanes<T> {
 
     /// Adds a message to the lane of `device`, and starts to work on the lane if nobody does.
     pub fn add(&self, device: &str, message: T) {
-        let mut waiting = lock(&self.waiting);
-        if let Some(lane) = waiting.get_mut(device) {
-            return lane.push_back(message);
+        if self.waiting.add(device, message) {
+            tokio::spawn(run(self.waiting.clone(), self.work.clone(), device.to_owned()));
         }
-        waiting.insert(device.into(), VecDeque::new());
-        drop(waiting);
-        tokio::spawn(run(self.waiting.clone(), self.work.clone(), device.into(), message));
     }
 }
 
@@ -61,29 +53,13 @@ pub fn apart<T: Send + 'static>(work: Work<T>, lane: impl Fn(&T) -> Option<Strin
     })
 }
 
-async fn run<T>(waiting: Arc<Mutex<HashMap<Box<str>, VecDeque<T>>>>, work: Work<T>, device: Box<str>, first: T) {
-    let mut next = Some(first);
-    while let Some(message) = next {
+async fn run<T>(waiting: Arc<fair_queue::Lanes<String, T>>, work: Work<T>, device: String) {
+    while let Some(message) = waiting.next(device.as_str()) {
         // A panic, which has been logged, ends its message only.
         if AssertUnwindSafe(work(message)).catch_unwind().await.is_err() {
             crate::metrics::dropped("panic");
         }
-        next = take(&mut lock(&waiting), &device);
     }
-}
-
-/// The next message of a lane; removes the lane when it is empty.
-fn take<T>(waiting: &mut HashMap<Box<str>, VecDeque<T>>, device: &str) -> Option<T> {
-    let message = waiting.get_mut(device).and_then(VecDeque::pop_front);
-    if message.is_none() {
-        waiting.remove(device);
-    }
-    message
-}
-
-fn lock<T>(waiting: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere leaves the queues usable.
-    waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -117,7 +93,7 @@ mod tests {
         for number in 0..3 {
             assert_eq!(done.recv().await, Some(("slow", number)));
         }
-        while !lock(&lanes.waiting).is_empty() {
+        while !lanes.waiting.is_empty() {
             tokio::task::yield_now().await;
         }
     }

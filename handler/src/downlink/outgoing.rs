@@ -29,8 +29,8 @@ use crate::{
 };
 
 /// Number of devices of an application that are served at once.
-const LANES: usize = 16;
-/// Number of devices that wait for each lane; others are found by the next search.
+const WORKERS: usize = 16;
+/// Number of devices that wait for each worker; others are found by the next search.
 const WAITING_MAX: usize = 1024;
 /// Interval at which queues are searched for downlinks that could not leave.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(10);
@@ -72,15 +72,15 @@ pub struct Outgoing {
     output: Arc<dyn Output>,
     pub(super) clock: Arc<dyn Clock>,
     /// Set once the networks are there, which report to [`Self::report`].
-    lanes: OnceLock<BTreeMap<AppId, Lanes>>,
+    workers: OnceLock<BTreeMap<AppId, Workers>>,
     hasher: RandomState,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
 
-/// The devices of an application that wait to be served, those of a lane one after the other. Each application has
-/// lanes of its own, so that a network that is slow to answer holds up its own devices only.
-type Lanes = Vec<mpsc::Sender<DevId>>;
+/// The devices of an application that wait to be served, those of a worker one after the other. Each application has
+/// workers of its own, so that a network that is slow to answer holds up its own devices only.
+type Workers = Vec<mpsc::Sender<DevId>>;
 
 impl Outgoing {
     /// Nothing leaves before [`Self::start`].
@@ -90,7 +90,7 @@ impl Outgoing {
             store,
             output,
             clock,
-            lanes: OnceLock::new(),
+            workers: OnceLock::new(),
             hasher: RandomState::new(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -100,11 +100,11 @@ impl Outgoing {
     /// Sends the queued downlinks of these applications' devices, and those that are queued later.
     pub fn start(self: &Arc<Self>, networks: Networks) {
         let open = |app_id: &AppId| {
-            let (senders, receivers): (Lanes, Vec<_>) = (0..LANES).map(|_| mpsc::channel(WAITING_MAX)).unzip();
+            let (senders, receivers): (Workers, Vec<_>) = (0..WORKERS).map(|_| mpsc::channel(WAITING_MAX)).unzip();
             ((app_id.clone(), senders), receivers)
         };
-        let (lanes, receivers): (_, Vec<_>) = networks.keys().map(open).unzip();
-        if self.lanes.set(lanes).is_err() {
+        let (workers, receivers): (_, Vec<_>) = networks.keys().map(open).unzip();
+        if self.workers.set(workers).is_err() {
             return;
         }
         for ((app_id, network), receivers) in networks.into_iter().zip(receivers) {
@@ -127,9 +127,9 @@ impl Outgoing {
 
     /// A device has a new downlink.
     pub(super) fn added(&self, app_id: &AppId, dev_id: &DevId) {
-        if let Some(lane) = self.lane(app_id, dev_id) {
+        if let Some(worker) = self.worker(app_id, dev_id) {
             // The next search finds it if there is no room.
-            _ = lane.try_send(dev_id.clone());
+            _ = worker.try_send(dev_id.clone());
         }
     }
 
@@ -284,18 +284,18 @@ impl Outgoing {
             let Some(end) = queues.back().map(|queue| queue.key.clone()) else { return Ok(()) };
             for queue in queues.drain(..) {
                 let dev_id: DevId = queue.key.path().strip_prefix(prefix.path()).unwrap_or_default().parse()?;
-                if let Some(lane) = self.lane(app_id, &dev_id) {
-                    // It fails only when the lanes have ended.
-                    _ = lane.send(dev_id).await;
+                if let Some(worker) = self.worker(app_id, &dev_id) {
+                    // It fails only when the workers have ended.
+                    _ = worker.send(dev_id).await;
                 }
             }
             last = Some(end);
         }
     }
 
-    /// The lane of a device; none if no network takes downlinks of its application.
-    fn lane(&self, app_id: &AppId, dev_id: &DevId) -> Option<&mpsc::Sender<DevId>> {
-        self.lanes.get()?.get(app_id)?.get(self.hasher.hash_one(dev_id) as usize % LANES)
+    /// The worker of a device; none if no network takes downlinks of its application.
+    fn worker(&self, app_id: &AppId, dev_id: &DevId) -> Option<&mpsc::Sender<DevId>> {
+        self.workers.get()?.get(app_id)?.get(self.hasher.hash_one(dev_id) as usize % WORKERS)
     }
 
     pub(super) fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> PublishReceipt {

@@ -6,7 +6,6 @@ mod application_locks;
 mod caller;
 mod change;
 mod connection;
-mod lanes;
 mod metadata;
 mod receive_window;
 mod receiver;

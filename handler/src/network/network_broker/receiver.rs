@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use api::broker::{DeduplicatedUplinkMessage, DownlinkMessage};
+use fair_queue::Lanes;
 use server::{status::ErrorChain, usage::Usage};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
@@ -12,7 +13,6 @@ use tokio_util::task::TaskTracker;
 use types::{AppEui, AppId, DevEui, DevId, ErrorEvent, Kind, Kinded, Metadata, Timestamp};
 
 use super::{
-    lanes::Lanes,
     metadata::{self, metadata},
     receive_window::answer_by,
     response::Template,
