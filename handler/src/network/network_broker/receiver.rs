@@ -1,9 +1,10 @@
 //! The path of an uplink from a network broker: verify and decrypt, hand on, answer.
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use api::broker::{DeduplicatedUplinkMessage, DownlinkMessage};
 use fair_queue::Lanes;
+use futures::FutureExt;
 use server::{status::ErrorChain, usage::Usage};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
@@ -99,7 +100,11 @@ impl UplinkReceiver {
             let this = self.clone();
             self.progress.tasks.spawn(async move {
                 while let Some(arrived) = this.progress.lanes.next(&key) {
-                    this.handle(&key.0, &key.1, arrived).await;
+                    // A panic, which has been logged, ends its uplink only: nobody else would work on the lane.
+                    let handled = AssertUnwindSafe(this.handle(&key.0, &key.1, arrived)).catch_unwind();
+                    if handled.await.is_err() {
+                        metrics::uplink_dropped(Kind::Internal);
+                    }
                 }
             });
         }
