@@ -16,7 +16,7 @@ use mqtt::{Accepted, DownlinkRefusal, PublishedDownlink};
 use runtime::Priority;
 use server::status::ErrorChain;
 use server::usage::Usage;
-use types::{AppId, Clock, DevId, Downlink, DownlinkEvent, Kind, Kinded};
+use types::{Clock, DevicePath, Downlink, DownlinkEvent, Kind, Kinded};
 
 use self::device_queue::Schedule;
 pub(crate) use self::response::{Response, SentFrame};
@@ -85,13 +85,14 @@ impl Downlinks {
     /// that, it is `accepted` unless it has to be sent again.
     async fn handle(&self, published: &PublishedDownlink, accepted: Accepted<'_>) -> Result<(), DownlinkRefusal> {
         let PublishedDownlink { app_id, dev_id, body, is_late, .. } = published;
+        let path = DevicePath { app_id, dev_id };
         let mut accepted = Some(accepted);
         let mut accept = || accepted.take().into_iter().for_each(|accepted| accepted());
         let (result, message) = match parse(body) {
             Ok(downlink) => {
                 // It came over MQTT, where no request is charged.
                 let origin = Origin { is_late: *is_late, usage: &Usage::default(), kept: &mut accept };
-                let scheduled = self.schedule(app_id, dev_id, &downlink, origin).await;
+                let scheduled = self.schedule(path, &downlink, origin).await;
                 (scheduled.map(drop), Some(Downlink { schedule: None, ..downlink }))
             }
             Err(error) => (Err(error), None),
@@ -111,40 +112,39 @@ impl Downlinks {
         error: &Error,
         accept: &mut (dyn FnMut() + Send),
     ) -> DownlinkRefusal {
-        let refused = refusal(error);
+        let (path, refused) = (DevicePath { app_id, dev_id }, refusal(error));
         if refused.comes_again(*offer) {
             return refused;
         }
         if refused.may_succeed_later() {
-            self.publish_error(app_id, dev_id, message, error).forget();
+            self.publish_error(path, message, error).forget();
             return refused;
         }
         accept();
         // Nobody else will tell the application.
-        let told = self.publish_error(app_id, dev_id, message, error).wait().await;
+        let told = self.publish_error(path, message, error).wait().await;
         told.err().map(|error| refusal(&error)).filter(|refusal| refusal.may_succeed_later()).unwrap_or(refused)
     }
 
     /// Puts a downlink into the queue of its device.
     pub(crate) async fn schedule(
         &self,
-        app_id: &AppId,
-        dev_id: &DevId,
+        path: DevicePath<'_>,
         downlink: &Downlink,
         Origin { is_late, usage, kept }: Origin<'_>,
     ) -> Result<Scheduled, Error> {
-        let schedule = self.check((app_id, dev_id), downlink, is_late).await?;
-        let scheduled = self.encode((app_id, dev_id), downlink, usage).await?;
-        let downlink_id = self.outgoing.queues.put(app_id, dev_id, scheduled.downlink.clone(), schedule).await?;
+        let schedule = self.check(path, downlink, is_late).await?;
+        let scheduled = self.encode(path, downlink, usage).await?;
+        let downlink_id = self.outgoing.queues.put(path, scheduled.downlink.clone(), schedule).await?;
         kept();
-        self.announce((app_id, dev_id), downlink_id, downlink, &scheduled);
+        self.announce(path, downlink_id, downlink, &scheduled);
         Ok(scheduled)
     }
 
     /// Checks schedule and port of a downlink, and that its device exists.
     async fn check(
         &self,
-        (app_id, dev_id): (&AppId, &DevId),
+        DevicePath { app_id, dev_id }: DevicePath<'_>,
         downlink: &Downlink,
         is_late: bool,
     ) -> Result<Schedule, Error> {
@@ -155,13 +155,7 @@ impl Downlinks {
     }
 
     /// Counts a downlink that is in the queue, and tells its application and its network.
-    fn announce(
-        &self,
-        (app_id, dev_id): (&AppId, &DevId),
-        downlink_id: String,
-        downlink: &Downlink,
-        scheduled: &Scheduled,
-    ) {
+    fn announce(&self, path: DevicePath<'_>, downlink_id: String, downlink: &Downlink, scheduled: &Scheduled) {
         metrics::downlink_scheduled();
         let now = self.clock.now();
         self.traffic.downlink.mark(now);
@@ -170,34 +164,29 @@ impl Downlinks {
         let functions_version = scheduled.version.filter(|_| !warnings.is_empty());
         let event = DownlinkEvent { error: None, message, warnings, time: Some(now), functions_version, downlink_id };
         // What was promised is that the downlink is in the queue.
-        self.publish(app_id, dev_id, Event::DownlinkScheduled(event)).forget();
-        self.outgoing.added(app_id, dev_id);
+        self.publish(path, Event::DownlinkScheduled(event)).forget();
+        self.outgoing.added(path);
     }
 
     /// The queue of a device; [`Error::NotFound`] if the device does not exist.
-    pub(crate) async fn list(&self, app_id: &AppId, dev_id: &DevId) -> Result<Vec<Downlink>, Error> {
-        self.outgoing.queues.list(app_id, dev_id).await
+    pub(crate) async fn list(&self, path: DevicePath<'_>) -> Result<Vec<Downlink>, Error> {
+        self.outgoing.queues.list(path).await
     }
 
     /// Empties the queue of a device; [`Error::NotFound`] if the device does not exist. What its network has taken
     /// stays there, but is not sent again.
-    pub(crate) async fn clear(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        self.outgoing.queues.clear(app_id, dev_id).await
+    pub(crate) async fn clear(&self, path: DevicePath<'_>) -> Result<(), Error> {
+        self.outgoing.queues.clear(path).await
     }
 
-    async fn encode(
-        &self,
-        (app_id, dev_id): (&AppId, &DevId),
-        downlink: &Downlink,
-        usage: &Usage,
-    ) -> Result<Scheduled, Error> {
+    async fn encode(&self, path: DevicePath<'_>, downlink: &Downlink, usage: &Usage) -> Result<Scheduled, Error> {
         let fields = downlink.payload_fields.as_ref().map(|fields| fields.get()).filter(|fields| !is_empty(fields));
         let bytes = downlink.payload_raw.as_ref().filter(|bytes| !bytes.is_empty());
         let Encoded { payload, port, warnings, version, .. } = match (bytes, fields) {
             (Some(_), Some(_)) => return Err(Error::invalid("Downlink", "Both Fields and Payload provided")),
             (None, None) => return Err(Error::invalid("Downlink Payload", "empty")),
             (Some(bytes), None) => Encoded { payload: bytes.clone(), ..Encoded::default() },
-            (None, Some(fields)) => self.encode_fields((app_id, dev_id), fields, downlink.port, usage).await?,
+            (None, Some(fields)) => self.encode_fields(path, fields, downlink.port, usage).await?,
         };
         if payload.len() > PAYLOAD_BYTES_MAX {
             return Err(Error::invalid("Payload", format_args!("at most {PAYLOAD_BYTES_MAX} bytes are allowed")));
@@ -215,7 +204,7 @@ impl Downlinks {
     /// The output of the encoder that the device has.
     async fn encode_fields(
         &self,
-        (app_id, dev_id): (&AppId, &DevId),
+        DevicePath { app_id, dev_id }: DevicePath<'_>,
         fields: &str,
         port: u8,
         usage: &Usage,
@@ -235,24 +224,18 @@ impl Downlinks {
     }
 
     /// Tells the application of each downlink that was dropped because its device was moved to another one.
-    pub(crate) fn report_moved(&self, app_id: &AppId, dev_id: &DevId, dropped: Vec<Downlink>) {
+    pub(crate) fn report_moved(&self, path: DevicePath<'_>, dropped: Vec<Downlink>) {
         for downlink in dropped {
-            self.publish_error(app_id, dev_id, Some(downlink), &Error::Moved).forget();
+            self.publish_error(path, Some(downlink), &Error::Moved).forget();
         }
     }
 
     /// Tells the application why its downlink was not scheduled. Internal errors are only logged in full.
-    fn publish_error(
-        &self,
-        app_id: &AppId,
-        dev_id: &DevId,
-        message: Option<Downlink>,
-        error: &Error,
-    ) -> PublishReceipt {
+    fn publish_error(&self, path: DevicePath<'_>, message: Option<Downlink>, error: &Error) -> PublishReceipt {
         metrics::downlink_dropped(error.kind());
         let text = match error.kind() {
             Kind::Internal => {
-                tracing::error!(%app_id, error = %ErrorChain(&error), "a downlink failed with an internal error");
+                tracing::error!(app_id = %path.app_id, error = %ErrorChain(&error), "a downlink failed with an internal error");
                 "internal error".to_owned()
             }
             _ => error.to_string(),
@@ -263,10 +246,10 @@ impl Downlinks {
         };
         let (error, time) = (Some(text), Some(self.clock.now()));
         let event = DownlinkEvent { error, message, time, functions_version, ..DownlinkEvent::default() };
-        self.publish(app_id, dev_id, Event::DownlinkError(event))
+        self.publish(path, Event::DownlinkError(event))
     }
 
-    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> PublishReceipt {
+    fn publish(&self, DevicePath { app_id, dev_id }: DevicePath<'_>, event: Event) -> PublishReceipt {
         self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event })
     }
 }

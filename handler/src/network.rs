@@ -11,8 +11,8 @@ use std::sync::Arc;
 use history::Outcome;
 use server::usage::Usage;
 use types::{
-    Activation, AppId, Clock, DevId, DownlinkReport, Kind, Kinded, Metadata, NetworkDevice, NetworkEvent, NetworkJoin,
-    NetworkUplink,
+    Activation, AppId, Clock, DevId, DevicePath, DownlinkReport, Kind, Kinded, Metadata, NetworkDevice, NetworkEvent,
+    NetworkJoin, NetworkUplink,
 };
 
 pub use self::registration::Registration;
@@ -86,7 +86,10 @@ impl NetworkEvents {
     async fn downlink(&self, registration: &Registration, report: DownlinkReport) -> Result<(), Error> {
         let DownlinkReport { device, id, outcome } = report;
         match self.find(registration, &device).await? {
-            Some(dev_id) => self.outgoing.report(&registration.app_id, &dev_id, &id, outcome).await,
+            Some(dev_id) => {
+                let path = DevicePath { app_id: &registration.app_id, dev_id: &dev_id };
+                self.outgoing.report(path, &id, outcome).await
+            }
             None => Ok(()),
         }
     }

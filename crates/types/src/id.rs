@@ -43,6 +43,21 @@ fn check(what: &'static str, text: &str) -> Result<(), IdError> {
     if allowed && separated && (2..=LENGTH_MAX).contains(&text.len()) { Ok(()) } else { Err(IdError::Format { what }) }
 }
 
+/// A device, by the ids of its application and of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DevicePath<'a> {
+    /// The application.
+    pub app_id: &'a AppId,
+    /// The device in it.
+    pub dev_id: &'a DevId,
+}
+
+impl fmt::Display for DevicePath<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.app_id, self.dev_id)
+    }
+}
+
 macro_rules! id {
     ($(#[doc = $doc:literal])+ $name:ident, $what:literal, $example:literal) => {
         $(#[doc = $doc])+

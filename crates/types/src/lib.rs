@@ -26,7 +26,7 @@ pub use device::{
     location::{ALTITUDES, LATITUDES, LONGITUDES},
     silence::{InvalidSilentAfter, SILENT_AFTER, SilentAfter},
 };
-pub use id::{AppId, ClientId, ComponentId, DevId, GatewayId, IdError, UserId, Username, WebhookId};
+pub use id::{AppId, ClientId, ComponentId, DevId, DevicePath, GatewayId, IdError, UserId, Username, WebhookId};
 pub use kind::{Kind, Kinded, RateLimitExceeded};
 pub use message::{
     Activation, DeviceEvent, DeviceIds, Downlink, DownlinkConfig, DownlinkEvent, DownlinkOutcome, DownlinkReport,

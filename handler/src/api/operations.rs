@@ -24,7 +24,9 @@ use runtime::Priority;
 use server::audit::AuditLog;
 use server::auth::{Caller, Purpose};
 use server::ledger::OwnerTurn;
-use types::{AppId, ApplicationRight, Claims, Clock, Credential, DevId, Downlink, Grant, Secret, Timestamp};
+use types::{
+    AppId, ApplicationRight, Claims, Clock, Credential, DevId, DevicePath, Downlink, Grant, Secret, Timestamp,
+};
 
 use self::uncancellable::uncancellable;
 use crate::{
@@ -235,7 +237,7 @@ impl Operations {
         self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Change).await?;
         self.applications.check_registered(app_id).await?;
         let origin = Origin { is_late: false, usage: &usage, kept: &mut || () };
-        self.downlinks.schedule(app_id, dev_id, downlink, origin).await
+        self.downlinks.schedule(DevicePath { app_id, dev_id }, downlink, origin).await
     }
 
     /// Lists the queue of a device.
@@ -247,13 +249,13 @@ impl Operations {
     ) -> Result<Vec<Downlink>, Error> {
         let rights = [ApplicationRight::Devices, ApplicationRight::MessagesDownWrite];
         self.access.allow(caller, app_id, &rights, Purpose::Read).await?;
-        self.downlinks.list(app_id, dev_id).await
+        self.downlinks.list(DevicePath { app_id, dev_id }).await
     }
 
     /// Empties the queue of a device.
     pub(crate) async fn clear_downlinks(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
         self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Change).await?;
-        self.downlinks.clear(app_id, dev_id).await
+        self.downlinks.clear(DevicePath { app_id, dev_id }).await
     }
 
     /// Decodes a payload with the functions in the request, and returns it with the result. Stores and publishes nothing.

@@ -13,8 +13,8 @@ use store::Store;
 use tokio::{sync::mpsc, time::sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use types::{
-    AppEui, AppId, Clock, DevEui, DevId, Downlink, DownlinkEvent, DownlinkOutcome, DownlinkSentEvent, Kind, Kinded,
-    NetworkDownlink, NetworkRefusal, SentDownlink, Timestamp,
+    AppEui, AppId, Clock, DevEui, DevId, DevicePath, Downlink, DownlinkEvent, DownlinkOutcome, DownlinkSentEvent, Kind,
+    Kinded, NetworkDownlink, NetworkRefusal, SentDownlink, Timestamp,
 };
 
 use super::{
@@ -126,63 +126,58 @@ impl Outgoing {
     }
 
     /// A device has a new downlink.
-    pub(super) fn added(&self, app_id: &AppId, dev_id: &DevId) {
-        if let Some(worker) = self.worker(app_id, dev_id) {
+    pub(super) fn added(&self, path: DevicePath<'_>) {
+        if let Some(worker) = self.worker(path) {
             // The next search finds it if there is no room.
-            _ = worker.try_send(dev_id.clone());
+            _ = worker.try_send(path.dev_id.clone());
         }
     }
 
     /// Publishes the report of a network about a downlink to its application.
-    pub(crate) async fn report(
-        &self,
-        app_id: &AppId,
-        dev_id: &DevId,
-        id: &str,
-        outcome: DownlinkOutcome,
-    ) -> Result<(), Error> {
-        let downlink = match self.queues.reported(app_id, dev_id, id).await? {
+    pub(crate) async fn report(&self, path: DevicePath<'_>, id: &str, outcome: DownlinkOutcome) -> Result<(), Error> {
+        let downlink = match self.queues.reported(path, id).await? {
             Reported::Found(downlink) => Some(downlink),
             Reported::Leaving(downlink) => {
                 // It must not be handed over again.
-                self.queues.taken(app_id, dev_id, &downlink, (id, ReportSource::Report)).await?;
+                self.queues.taken(path, &downlink, (id, ReportSource::Report)).await?;
                 Some(downlink)
             }
-            Reported::NotYet => return Err(Error::HandingOver(dev_id.clone())),
+            Reported::NotYet => return Err(Error::HandingOver(path.dev_id.clone())),
             Reported::Unknown => None,
         };
         let fate = downlink.as_ref().map(|downlink| fate(&outcome, downlink));
         if fate == Some(Fate::Repeats) {
-            self.queues.repeated(app_id, dev_id, id).await?;
-            self.added(app_id, dev_id);
+            self.queues.repeated(path, id).await?;
+            self.added(path);
             return Ok(());
         }
         let time = Some(self.clock.now());
-        if let Some(event) = event(outcome, downlink, (app_id, dev_id), id.is_empty(), time) {
-            self.publish(app_id, dev_id, event).wait().await?;
+        if let Some(event) = event(outcome, downlink, path, id.is_empty(), time) {
+            self.publish(path, event).wait().await?;
         }
         // Only now, because the report comes again if the event is not kept.
         if fate == Some(Fate::Ends) {
-            self.queues.ended(app_id, dev_id, id).await?;
+            self.queues.ended(path, id).await?;
         }
         Ok(())
     }
 
     async fn serve(&self, app_id: &AppId, network: &dyn DownlinkNetwork, mut devices: mpsc::Receiver<DevId>) {
         while let Some(Some(dev_id)) = self.stop.run_until_cancelled(devices.recv()).await {
-            if let Err(error) = self.send_all(network, app_id, &dev_id).await {
+            let path = DevicePath { app_id, dev_id: &dev_id };
+            if let Err(error) = self.send_all(network, path).await {
                 tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot hand a downlink over: trying again");
             }
         }
     }
 
     /// Hands over the queued downlinks of a device, until that fails for a reason that may pass.
-    async fn send_all(&self, network: &dyn DownlinkNetwork, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
+    async fn send_all(&self, network: &dyn DownlinkNetwork, path: DevicePath<'_>) -> Result<(), Error> {
         while !self.stop.is_cancelled()
-            && let Some(waiting) = self.queues.claim(app_id, dev_id).await?
+            && let Some(waiting) = self.queues.claim(path).await?
         {
-            let is_done = self.send(network, (app_id, dev_id), waiting).await;
-            self.queues.release(app_id, dev_id).await?;
+            let is_done = self.send(network, path, waiting).await;
+            self.queues.release(path).await?;
             if !is_done? {
                 break;
             }
@@ -194,54 +189,52 @@ impl Outgoing {
     async fn send(
         &self,
         network: &dyn DownlinkNetwork,
-        (app_id, dev_id): (&AppId, &DevId),
+        path: DevicePath<'_>,
         Waiting { app_eui, dev_eui, downlink }: Waiting,
     ) -> Result<bool, Error> {
         let sending = network.send(dev_eui, for_network(&downlink, app_eui));
-        let refusal = match self.queues.holding((app_id, dev_id), sending).await {
+        let refusal = match self.queues.holding(path, sending).await {
             Ok(id) => {
-                let taken = self.keep_taken((app_id, dev_id), &downlink, &id);
-                self.queues.holding((app_id, dev_id), taken).await?;
+                let taken = self.keep_taken(path, &downlink, &id);
+                self.queues.holding(path, taken).await?;
                 return Ok(true);
             }
             Err(refusal) => refusal,
         };
         if !refusal.may_pass() {
-            self.give_up((app_id, dev_id), &downlink, &refusal, refusal.reason().to_owned()).await?;
-            self.queues.dropped(app_id, dev_id, &downlink).await?;
+            self.give_up(path, &downlink, &refusal, refusal.reason().to_owned()).await?;
+            self.queues.dropped(path, &downlink).await?;
             return Ok(true);
         }
         if !refusal.may_be_taken() {
+            let DevicePath { app_id, dev_id } = path;
             tracing::warn!(%app_id, %dev_id, reason = refusal.reason(), "a downlink waits for its network");
             return Ok(false);
         }
-        let Some(unanswered) = self.queues.unanswered(app_id, dev_id, &downlink).await? else {
+        let Some(unanswered) = self.queues.unanswered(path, &downlink).await? else {
             // The network has reported about it since, or the application does not want it any more.
             return Ok(true);
         };
         if unanswered < UNANSWERED_MAX {
+            let DevicePath { app_id, dev_id } = path;
             tracing::warn!(%app_id, %dev_id, reason = refusal.reason(), "a downlink may have left: handing it over again");
             return Ok(false);
         }
         let reason = format!("{}; it may be sent nevertheless, and is not handed over again", refusal.reason());
-        self.give_up((app_id, dev_id), &downlink, &refusal, reason).await?;
-        self.queues.taken(app_id, dev_id, &downlink, (&downlink.network_id(), ReportSource::Answer)).await?;
+        self.give_up(path, &downlink, &refusal, reason).await?;
+        self.queues.taken(path, &downlink, (&downlink.network_id(), ReportSource::Answer)).await?;
         Ok(true)
     }
 
     /// Notes that the network has taken a downlink, however long the store is away: otherwise it would be handed over
     /// again.
-    async fn keep_taken(
-        &self,
-        (app_id, dev_id): (&AppId, &DevId),
-        downlink: &QueuedDownlink,
-        id: &str,
-    ) -> Result<(), Error> {
+    async fn keep_taken(&self, path: DevicePath<'_>, downlink: &QueuedDownlink, id: &str) -> Result<(), Error> {
         loop {
-            let error = match self.queues.taken(app_id, dev_id, downlink, (id, ReportSource::Answer)).await {
+            let error = match self.queues.taken(path, downlink, (id, ReportSource::Answer)).await {
                 Err(error) if error.kind() == Kind::Unavailable => error,
                 done => return done,
             };
+            let DevicePath { app_id, dev_id } = path;
             tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot note that a downlink has left: trying again");
             if self.stop.run_until_cancelled(sleep(RETRY_INTERVAL)).await.is_none() {
                 return Err(error);
@@ -252,18 +245,19 @@ impl Outgoing {
     /// Tells the application that a downlink is not handed over any more.
     async fn give_up(
         &self,
-        (app_id, dev_id): (&AppId, &DevId),
+        path: DevicePath<'_>,
         downlink: &QueuedDownlink,
         refusal: &NetworkRefusal,
         reason: String,
     ) -> Result<(), Error> {
+        let DevicePath { app_id, dev_id } = path;
         tracing::warn!(%app_id, %dev_id, reason, "gave a downlink up");
         metrics::downlink_dropped(refusal.kind());
         let message = Some(downlink.downlink.clone());
         let (error, time) = (Some(reason), Some(self.clock.now()));
         let downlink_id = downlink.event_id();
         let event = DownlinkEvent { error, message, time, downlink_id, ..DownlinkEvent::default() };
-        self.publish(app_id, dev_id, Event::DownlinkError(event)).wait().await
+        self.publish(path, Event::DownlinkError(event)).wait().await
     }
 
     /// Finds downlinks that could not leave before, also those from before a restart.
@@ -284,7 +278,7 @@ impl Outgoing {
             let Some(end) = queues.back().map(|queue| queue.key.clone()) else { return Ok(()) };
             for queue in queues.drain(..) {
                 let dev_id: DevId = queue.key.path().strip_prefix(prefix.path()).unwrap_or_default().parse()?;
-                if let Some(worker) = self.worker(app_id, &dev_id) {
+                if let Some(worker) = self.worker(DevicePath { app_id, dev_id: &dev_id }) {
                     // It fails only when the workers have ended.
                     _ = worker.send(dev_id).await;
                 }
@@ -294,11 +288,11 @@ impl Outgoing {
     }
 
     /// The worker of a device; none if no network takes downlinks of its application.
-    fn worker(&self, app_id: &AppId, dev_id: &DevId) -> Option<&mpsc::Sender<DevId>> {
+    fn worker(&self, DevicePath { app_id, dev_id }: DevicePath<'_>) -> Option<&mpsc::Sender<DevId>> {
         self.workers.get()?.get(app_id)?.get(self.hasher.hash_one(dev_id) as usize % WORKERS)
     }
 
-    pub(super) fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> PublishReceipt {
+    pub(super) fn publish(&self, DevicePath { app_id, dev_id }: DevicePath<'_>, event: Event) -> PublishReceipt {
         self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event })
     }
 }
@@ -328,7 +322,7 @@ fn fate(outcome: &DownlinkOutcome, queued: &QueuedDownlink) -> Fate {
 fn event(
     outcome: DownlinkOutcome,
     queued: Option<QueuedDownlink>,
-    (app_id, dev_id): (&AppId, &DevId),
+    path: DevicePath<'_>,
     is_anonymous: bool,
     time: Option<Timestamp>,
 ) -> Option<Event> {
@@ -340,7 +334,7 @@ fn event(
         }
         (_, None) => return None,
         (DownlinkOutcome::Sent { gateway_id, config }, Some(downlink)) => {
-            let message = sent(app_id, dev_id, downlink);
+            let message = sent(path, downlink);
             let event = DownlinkSentEvent { payload: None, message, gateway_id, config, time, downlink_id };
             Event::DownlinkSent(Box::new(event))
         }
@@ -352,7 +346,7 @@ fn event(
     })
 }
 
-pub(super) fn sent(app_id: &AppId, dev_id: &DevId, downlink: Downlink) -> SentDownlink {
+pub(super) fn sent(DevicePath { app_id, dev_id }: DevicePath<'_>, downlink: Downlink) -> SentDownlink {
     let Downlink { port, confirmed, payload_raw, .. } = downlink;
     SentDownlink { app_id: app_id.clone(), dev_id: dev_id.clone(), port, confirmed, payload_raw }
 }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use server::status::ErrorChain;
 use store::{Batch, Commit, Entry, Key, Store};
 use tokio::{sync::Mutex as AsyncMutex, time::timeout};
-use types::{AppEui, AppId, Clock, DevEui, DevId, Downlink};
+use types::{AppEui, Clock, DevEui, DevicePath, Downlink};
 
 use super::device_queue::{DeviceQueue, QueuedDownlink, ReportSource, Schedule, Taken};
 use crate::{
@@ -75,21 +75,20 @@ impl Queues {
     /// not exist.
     pub(super) async fn put(
         &self,
-        app_id: &AppId,
-        dev_id: &DevId,
+        path: DevicePath<'_>,
         downlink: Downlink,
         schedule: Schedule,
     ) -> Result<String, Error> {
         let id = self.hasher.hash_one(self.next_id.fetch_add(1, Ordering::Relaxed));
         let replaces_others = schedule == Schedule::Replace;
         let downlink = QueuedDownlink { id, downlink, replaces_others, attempts: 0, unanswered: 0 };
-        let put = self.change(app_id, dev_id, Batch::growing, |queue| queue.insert(&downlink, schedule)).await?;
-        put.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        let put = self.change(path, Batch::growing, |queue| queue.insert(&downlink, schedule)).await?;
+        put.ok_or_else(|| Error::device_not_found(path.app_id, path.dev_id))?;
         Ok(downlink.event_id())
     }
 
     /// The downlinks that wait for a device; [`Error::NotFound`] if the device does not exist.
-    pub(super) async fn list(&self, app_id: &AppId, dev_id: &DevId) -> Result<Vec<Downlink>, Error> {
+    pub(super) async fn list(&self, DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Vec<Downlink>, Error> {
         let keys = [store_keys::device(app_id, dev_id)?, store_keys::downlinks(app_id, dev_id)?];
         let [device, waiting] = self.store.get_array(&keys).await?;
         device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
@@ -99,13 +98,13 @@ impl Queues {
 
     /// Empties the queue of a device, and sends nothing again that its network has taken; [`Error::NotFound`] if the
     /// device does not exist.
-    pub(super) async fn clear(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        self.edit(app_id, dev_id, DeviceQueue::clear).await?.ok_or_else(|| Error::device_not_found(app_id, dev_id))
+    pub(super) async fn clear(&self, path: DevicePath<'_>) -> Result<(), Error> {
+        self.edit(path, DeviceQueue::clear).await?.ok_or_else(|| Error::device_not_found(path.app_id, path.dev_id))
     }
 
     /// The first downlink that waits for a device, for this process to hand over; none if there is none, or if another
     /// process is handing one over.
-    pub(super) async fn claim(&self, app_id: &AppId, dev_id: &DevId) -> Result<Option<Waiting>, Error> {
+    pub(super) async fn claim(&self, DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Option<Waiting>, Error> {
         let claim = store_keys::downlink_claim(app_id, dev_id)?;
         let keys = [store_keys::device(app_id, dev_id)?, store_keys::downlinks(app_id, dev_id)?, claim.clone()];
         let [Some(device), waiting, claimed] = self.store.get_array(&keys).await? else { return Ok(None) };
@@ -119,19 +118,20 @@ impl Queues {
     }
 
     /// Gives a claim up.
-    pub(super) async fn release(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        self.change_claim(app_id, dev_id, Batch::delete).await
+    pub(super) async fn release(&self, path: DevicePath<'_>) -> Result<(), Error> {
+        self.change_claim(path, Batch::delete).await
     }
 
     /// Waits for what a claim is for, and keeps the claim meanwhile.
-    pub(super) async fn holding<T>(&self, (app_id, dev_id): (&AppId, &DevId), work: impl Future<Output = T>) -> T {
+    pub(super) async fn holding<T>(&self, path: DevicePath<'_>, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
             if let Ok(done) = timeout(CLAIM_INTERVAL, work.as_mut()).await {
                 return done;
             }
             let renew = |batch: Batch, claim| batch.put_until(claim, self.owner.clone(), self.claim_end());
-            if let Err(error) = self.change_claim(app_id, dev_id, renew).await {
+            if let Err(error) = self.change_claim(path, renew).await {
+                let DevicePath { app_id, dev_id } = path;
                 tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot say that a downlink is being handed over");
             }
         }
@@ -140,8 +140,7 @@ impl Queues {
     /// Changes the claim of a device, if it is ours.
     async fn change_claim(
         &self,
-        app_id: &AppId,
-        dev_id: &DevId,
+        DevicePath { app_id, dev_id }: DevicePath<'_>,
         change: impl FnOnce(Batch, Key) -> Batch,
     ) -> Result<(), Error> {
         let claim = store_keys::downlink_claim(app_id, dev_id)?;
@@ -157,33 +156,35 @@ impl Queues {
     /// A downlink has left under an id of its network.
     pub(super) async fn taken(
         &self,
-        app_id: &AppId,
-        dev_id: &DevId,
+        path: DevicePath<'_>,
         downlink: &QueuedDownlink,
         (id, source): (&str, ReportSource),
     ) -> Result<(), Error> {
         let taken = Taken { id: id.to_owned(), downlink: downlink.clone(), source, is_replaced: false };
-        self.edit(app_id, dev_id, |queue| queue.take(&taken)).await.map(drop)
+        self.edit(path, |queue| queue.take(&taken)).await.map(drop)
     }
 
     /// A network did not answer whether it has taken a downlink. Returns how often that was so; none if the
     /// downlink does not wait any more.
     pub(super) async fn unanswered(
         &self,
-        app_id: &AppId,
-        dev_id: &DevId,
+        path: DevicePath<'_>,
         downlink: &QueuedDownlink,
     ) -> Result<Option<u8>, Error> {
-        Ok(self.change(app_id, dev_id, identity, |queue| Ok(queue.unanswered(downlink))).await?.flatten())
+        Ok(self.change(path, identity, |queue| Ok(queue.unanswered(downlink))).await?.flatten())
     }
 
     /// A downlink will never leave.
-    pub(super) async fn dropped(&self, app_id: &AppId, dev_id: &DevId, downlink: &QueuedDownlink) -> Result<(), Error> {
-        self.edit(app_id, dev_id, |queue| queue.drop_waiting(downlink)).await.map(drop)
+    pub(super) async fn dropped(&self, path: DevicePath<'_>, downlink: &QueuedDownlink) -> Result<(), Error> {
+        self.edit(path, |queue| queue.drop_waiting(downlink)).await.map(drop)
     }
 
     /// The downlink that a network has taken under an id.
-    pub(super) async fn reported(&self, app_id: &AppId, dev_id: &DevId, id: &str) -> Result<Reported, Error> {
+    pub(super) async fn reported(
+        &self,
+        DevicePath { app_id, dev_id }: DevicePath<'_>,
+        id: &str,
+    ) -> Result<Reported, Error> {
         let keys = [
             store_keys::downlink_claim(app_id, dev_id)?,
             store_keys::sent_downlinks(app_id, dev_id)?,
@@ -203,38 +204,38 @@ impl Queues {
     }
 
     /// No further report about a downlink is awaited.
-    pub(super) async fn ended(&self, app_id: &AppId, dev_id: &DevId, id: &str) -> Result<(), Error> {
-        self.edit(app_id, dev_id, |queue| queue.end(id)).await.map(drop)
+    pub(super) async fn ended(&self, path: DevicePath<'_>, id: &str) -> Result<(), Error> {
+        self.edit(path, |queue| queue.end(id)).await.map(drop)
     }
 
     /// A downlink has to be sent again.
-    pub(super) async fn repeated(&self, app_id: &AppId, dev_id: &DevId, id: &str) -> Result<(), Error> {
-        self.edit(app_id, dev_id, |queue| queue.repeat(id)).await.map(drop)
+    pub(super) async fn repeated(&self, path: DevicePath<'_>, id: &str) -> Result<(), Error> {
+        self.edit(path, |queue| queue.repeat(id)).await.map(drop)
     }
 
     /// Changes the downlinks of a device in a way that cannot fail.
-    async fn edit(&self, app_id: &AppId, dev_id: &DevId, edit: impl Fn(&mut DeviceQueue)) -> Result<Option<()>, Error> {
+    async fn edit(&self, path: DevicePath<'_>, edit: impl Fn(&mut DeviceQueue)) -> Result<Option<()>, Error> {
         let edit = |queue: &mut DeviceQueue| {
             edit(queue);
             Ok(())
         };
-        self.change(app_id, dev_id, identity, edit).await
+        self.change(path, identity, edit).await
     }
 
     /// Changes the downlinks of a device, with a batch that is marked; none if the device does not exist.
     async fn change<T>(
         &self,
-        app_id: &AppId,
-        dev_id: &DevId,
+        path: DevicePath<'_>,
         mark: impl Fn(Batch) -> Batch,
         change: impl Fn(&mut DeviceQueue) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
+        let DevicePath { app_id, dev_id } = path;
         let keys = [
             store_keys::device(app_id, dev_id)?,
             store_keys::downlinks(app_id, dev_id)?,
             store_keys::sent_downlinks(app_id, dev_id)?,
         ];
-        let turn = self.hasher.hash_one((app_id, dev_id)) as usize % TURNS;
+        let turn = self.hasher.hash_one(path) as usize % TURNS;
         let _turn = self.turns[turn].lock().await;
         let changed = store::retry(CHANGE_ATTEMPTS_MAX, async || {
             // A queue must not outlive its device.
@@ -256,7 +257,7 @@ impl Queues {
             };
             Ok::<_, Error>((self.store.commit(mark(batch)).await? == Commit::Done).then_some(Some(result)))
         });
-        changed.await?.ok_or_else(|| Error::Conflict(format!("downlink queue of {app_id}:{dev_id}")))
+        changed.await?.ok_or_else(|| Error::Conflict(format!("downlink queue of {path}")))
     }
 }
 

@@ -6,7 +6,7 @@ use server::{
     auth::{Caller, Purpose},
     status::ErrorChain,
 };
-use types::{AppId, ApplicationRight, Credential, Downlink, Kind, Kinded};
+use types::{AppId, ApplicationRight, Credential, DevicePath, Downlink, Kind, Kinded};
 
 use super::{Operations, uncancellable::uncancellable};
 use crate::{
@@ -55,7 +55,7 @@ impl Operations {
         self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
         let created = Change::Created.event(device, self.clock.now());
         self.publish(to.clone(), to_dev_id.clone(), created);
-        self.downlinks.report_moved(app_id, dev_id, dropped);
+        self.downlinks.report_moved(DevicePath { app_id, dev_id }, dropped);
     }
 
     /// Completes the moves that were interrupted. One that fails does not hold up the others; the first error is

@@ -11,7 +11,7 @@ use tokio::{
     time::sleep,
 };
 use tokio_util::task::TaskTracker;
-use types::{AppEui, AppId, DevEui, DevId, ErrorEvent, Kind, Kinded, Metadata, Timestamp};
+use types::{AppEui, AppId, DevEui, DevId, DevicePath, ErrorEvent, Kind, Kinded, Metadata, Timestamp};
 
 use super::{
     metadata::{self, metadata},
@@ -99,9 +99,10 @@ impl UplinkReceiver {
         if self.progress.lanes.add(&key, arrived) {
             let this = self.clone();
             self.progress.tasks.spawn(async move {
+                let path = DevicePath { app_id: &key.0, dev_id: &key.1 };
                 while let Some(arrived) = this.progress.lanes.next(&key) {
                     // A panic, which has been logged, ends its uplink only: nobody else would work on the lane.
-                    let handled = AssertUnwindSafe(this.handle(&key.0, &key.1, arrived)).catch_unwind();
+                    let handled = AssertUnwindSafe(this.handle(path, arrived)).catch_unwind();
                     if handled.await.is_err() {
                         metrics::uplink_dropped(Kind::Internal);
                     }
@@ -116,16 +117,17 @@ impl UplinkReceiver {
         self.progress.tasks.wait().await;
     }
 
-    async fn handle(&self, app_id: &AppId, dev_id: &DevId, Arrived { mut message, replies, at, .. }: Arrived) {
+    async fn handle(&self, path: DevicePath<'_>, Arrived { mut message, replies, at, .. }: Arrived) {
         self.events.traffic.uplink.mark(self.events.clock.now());
         let answer_by = answer_by(&message);
         let template = message.response_template.take();
-        let verified = match self.take_in(app_id, dev_id, &message, at).await {
+        let verified = match self.take_in(path, &message, at).await {
             Ok(verified) => verified,
-            Err(error) => return self.publish_error(app_id, dev_id, &error).await,
+            Err(error) => return self.publish_error(path, &error).await,
         };
         let template = Template { message: template, answer_by, replies, clock: self.events.clock.clone() };
         if let Err(error) = self.respond(&verified, template).await {
+            let DevicePath { app_id, dev_id } = path;
             tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot answer an uplink");
             metrics::downlink_dropped(error.kind());
         }
@@ -134,14 +136,13 @@ impl UplinkReceiver {
     /// Verifies an uplink, and brings it to its application.
     async fn take_in(
         &self,
-        app_id: &AppId,
-        dev_id: &DevId,
+        path: DevicePath<'_>,
         message: &DeduplicatedUplinkMessage,
         arrived: Timestamp,
     ) -> Result<Verified, Error> {
         let f_cnt = metadata::lorawan(message.protocol_metadata.as_ref()).map_or(0, |lorawan| lorawan.f_cnt);
         let frame = UplinkFrame::parse(&message.payload, f_cnt)?;
-        let sender = while_unavailable(|| self.sender((app_id, dev_id), message)).await?;
+        let sender = while_unavailable(|| self.sender(path, message)).await?;
         let frame = frame.open(&SessionKeys::of(&sender.device)?)?;
         let is_retry = sender.counters.as_ref().is_some_and(|counters| counters.f_cnt_up == frame.f_cnt);
         let received = if message.server_time == 0 { arrived } else { Timestamp::from_nanos(message.server_time) };
@@ -152,7 +153,7 @@ impl UplinkReceiver {
         let published = while_unavailable(|| self.publish(&verified)).await;
         if published.as_ref().is_err_and(|error| error.kind() == Kind::NotFound) {
             // It was moved since it was read, and nothing was published.
-            verified.sender = while_unavailable(|| self.sender((app_id, dev_id), message)).await?;
+            verified.sender = while_unavailable(|| self.sender(path, message)).await?;
             while_unavailable(|| self.publish(&verified)).await?;
         } else {
             published?;
@@ -164,7 +165,7 @@ impl UplinkReceiver {
     /// the network server may not know of that yet.
     async fn sender(
         &self,
-        (app_id, dev_id): (&AppId, &DevId),
+        DevicePath { app_id, dev_id }: DevicePath<'_>,
         message: &DeduplicatedUplinkMessage,
     ) -> Result<Sender, Error> {
         let missing = match self.events.devices.sender(app_id, dev_id).await {
@@ -188,14 +189,13 @@ impl UplinkReceiver {
     /// Notes the counters, and answers the device.
     async fn respond(&self, verified: &Verified, template: Template) -> Result<(), Error> {
         let Verified { sender, frame, received, arrived, is_retry, .. } = verified;
-        let Device { app_id, dev_id, .. } = &sender.device;
         let f_cnt_down = template.f_cnt();
         let f_cnt_after = f_cnt_down.map(|f_cnt| f_cnt.wrapping_add(1));
         let mut counters = sender.counters_after(frame.f_cnt, f_cnt_after, *received);
         while_unavailable(|| self.events.devices.note_counters(sender, &counters)).await?;
         if !is_retry {
-            let is_acknowledged = frame.is_acknowledgement;
-            while_unavailable(|| self.events.outgoing.end_response(app_id, dev_id, is_acknowledged)).await?;
+            let (path, is_acknowledged) = (sender.device.path(), frame.is_acknowledgement);
+            while_unavailable(|| self.events.outgoing.end_response(path, is_acknowledged)).await?;
         }
         let is_outdated = f_cnt_down.is_some_and(|f_cnt| counters.is_outdated(f_cnt, *arrived));
         if !template.respond(&self.events.outgoing, &sender.device, (*is_retry, is_outdated)).await? {
@@ -207,7 +207,7 @@ impl UplinkReceiver {
     }
 
     /// Tells the application why its uplink is missing. Internal errors are only logged in full.
-    async fn publish_error(&self, app_id: &AppId, dev_id: &DevId, error: &Error) {
+    async fn publish_error(&self, DevicePath { app_id, dev_id }: DevicePath<'_>, error: &Error) {
         tracing::warn!(%app_id, %dev_id, error = %ErrorChain(error), "dropped an uplink");
         metrics::uplink_dropped(error.kind());
         let error = if error.kind() == Kind::Internal { "internal error".to_owned() } else { error.to_string() };

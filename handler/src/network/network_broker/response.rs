@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use api::broker::{DownlinkMessage, DownlinkOption};
 use tokio::{sync::mpsc, time::sleep};
-use types::{Clock, Timestamp};
+use types::{Clock, DevicePath, Timestamp};
 
 use super::metadata;
 use crate::{
@@ -67,9 +67,9 @@ impl Template {
         device: &Device,
         (is_retry, is_outdated): (bool, bool),
     ) -> Result<bool, Error> {
-        let Device { app_id, dev_id, .. } = device;
+        let path = device.path();
         let repeated = match is_retry {
-            true => outgoing.repeated_response(app_id, dev_id).await?,
+            true => outgoing.repeated_response(path).await?,
             false => None,
         };
         if repeated.is_none() {
@@ -77,14 +77,15 @@ impl Template {
         }
         let is_late = self.is_late();
         if is_late {
+            let DevicePath { app_id, dev_id } = path;
             tracing::warn!(%app_id, %dev_id, "did not answer an uplink that came too late: compare the clocks of routers");
             metrics::uplink_late();
         }
         let message = self.message.filter(|_| !is_late);
         let Some(prepared) = message.map(Prepared::parse).transpose()?.flatten() else {
-            if repeated.is_some() || outgoing.is_waiting(app_id, dev_id).await? {
+            if repeated.is_some() || outgoing.is_waiting(path).await? {
                 let reason = if is_late { TOO_LATE } else { NO_GATEWAYS };
-                outgoing.response_failed(app_id, dev_id, reason.to_owned()).await?;
+                outgoing.response_failed(path, reason.to_owned()).await?;
             }
             return Ok(false);
         };
@@ -93,17 +94,17 @@ impl Template {
             Some(_) if is_outdated => return Ok(false),
             None if is_outdated => None,
             Some(response) => Some(response),
-            None => outgoing.next_response(app_id, dev_id).await?,
+            None => outgoing.next_response(path).await?,
         };
         if response.is_none() && !prepared.frame.is_needed() {
             return Ok(false);
         }
         match prepared.send(device, response.as_ref(), &self.replies) {
-            Ok(sent) => outgoing.response_sent(app_id, dev_id, response, sent).await.map(|()| true),
+            Ok(sent) => outgoing.response_sent(path, response, sent).await.map(|()| true),
             Err(error) => {
-                outgoing.give_up_response(app_id, dev_id, response.as_ref()).await?;
+                outgoing.give_up_response(path, response.as_ref()).await?;
                 if response.is_some() {
-                    outgoing.response_failed(app_id, dev_id, error.to_string()).await?;
+                    outgoing.response_failed(path, error.to_string()).await?;
                 }
                 Err(error)
             }

@@ -7,7 +7,7 @@ mod validation;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use types::{AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey, Timestamp};
+use types::{AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, DevicePath, NwkSKey, Timestamp};
 
 pub use self::change::Change;
 pub(crate) use self::{record::euis, validation::attributes_of};
@@ -64,6 +64,11 @@ pub struct Lorawan {
 }
 
 impl Device {
+    /// The ids of its application and of itself.
+    pub(crate) fn path(&self) -> DevicePath<'_> {
+        DevicePath { app_id: &self.app_id, dev_id: &self.dev_id }
+    }
+
     /// Takes over from the stored device what an update may leave out.
     pub(super) fn fill_from(&mut self, stored: &Lorawan) {
         let new = &mut self.lorawan;
