@@ -142,15 +142,10 @@ impl Downlinks {
     }
 
     /// Checks schedule and port of a downlink, and that its device exists.
-    async fn check(
-        &self,
-        DevicePath { app_id, dev_id }: DevicePath<'_>,
-        downlink: &Downlink,
-        is_late: bool,
-    ) -> Result<Schedule, Error> {
+    async fn check(&self, path: DevicePath<'_>, downlink: &Downlink, is_late: bool) -> Result<Schedule, Error> {
         let schedule = Schedule::parse(downlink.schedule.as_deref().unwrap_or_default())?;
         parse_port(downlink.port.into())?;
-        self.devices.check_exists(app_id, dev_id).await?;
+        self.devices.check_exists(path).await?;
         Ok(if is_late { schedule.of_late() } else { schedule })
     }
 

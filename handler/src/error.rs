@@ -7,7 +7,7 @@ mod remedy;
 
 use std::{fmt, sync::Arc};
 
-use types::{AppId, DevEui, DevId, Kind, RateLimitExceeded};
+use types::{AppId, DevEui, DevId, DevicePath, Kind, RateLimitExceeded};
 
 pub use self::function::FunctionError;
 
@@ -296,8 +296,8 @@ impl Error {
         Self::not_found("Application", app_id)
     }
 
-    pub(crate) fn device_not_found(app_id: &AppId, dev_id: &DevId) -> Self {
-        Self::not_found("Device", format_args!("{app_id}:{dev_id}"))
+    pub(crate) fn device_not_found(path: DevicePath<'_>) -> Self {
+        Self::not_found("Device", path)
     }
 
     pub(crate) fn device_not_found_by_eui(app_id: &AppId, dev_eui: DevEui) -> Self {
@@ -314,8 +314,8 @@ impl Error {
         Self::Invalid { what: "Device", reason: rule }
     }
 
-    pub(crate) fn device_conflict(app_id: &AppId, dev_id: &DevId) -> Self {
-        Self::Conflict(format!("device {app_id}:{dev_id}"))
+    pub(crate) fn device_conflict(path: DevicePath<'_>) -> Self {
+        Self::Conflict(format!("device {path}"))
     }
 
     pub(crate) fn already_exists(what: &'static str, id: impl fmt::Display) -> Self {

@@ -52,6 +52,12 @@ pub struct DevicePath<'a> {
     pub dev_id: &'a DevId,
 }
 
+impl<'a> From<&'a (AppId, DevId)> for DevicePath<'a> {
+    fn from((app_id, dev_id): &'a (AppId, DevId)) -> Self {
+        Self { app_id, dev_id }
+    }
+}
+
 impl fmt::Display for DevicePath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.app_id, self.dev_id)

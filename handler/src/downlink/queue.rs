@@ -83,15 +83,15 @@ impl Queues {
         let replaces_others = schedule == Schedule::Replace;
         let downlink = QueuedDownlink { id, downlink, replaces_others, attempts: 0, unanswered: 0 };
         let put = self.change(path, Batch::growing, |queue| queue.insert(&downlink, schedule)).await?;
-        put.ok_or_else(|| Error::device_not_found(path.app_id, path.dev_id))?;
+        put.ok_or_else(|| Error::device_not_found(path))?;
         Ok(downlink.event_id())
     }
 
     /// The downlinks that wait for a device; [`Error::NotFound`] if the device does not exist.
-    pub(super) async fn list(&self, DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Vec<Downlink>, Error> {
-        let keys = [store_keys::device(app_id, dev_id)?, store_keys::downlinks(app_id, dev_id)?];
+    pub(super) async fn list(&self, path: DevicePath<'_>) -> Result<Vec<Downlink>, Error> {
+        let keys = [store_keys::device(path)?, store_keys::downlinks(path)?];
         let [device, waiting] = self.store.get_array(&keys).await?;
-        device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        device.ok_or_else(|| Error::device_not_found(path))?;
         let waiting: VecDeque<QueuedDownlink> = read(waiting.as_ref())?;
         Ok(waiting.into_iter().map(|queued| queued.downlink).collect())
     }
@@ -99,14 +99,14 @@ impl Queues {
     /// Empties the queue of a device, and sends nothing again that its network has taken; [`Error::NotFound`] if the
     /// device does not exist.
     pub(super) async fn clear(&self, path: DevicePath<'_>) -> Result<(), Error> {
-        self.edit(path, DeviceQueue::clear).await?.ok_or_else(|| Error::device_not_found(path.app_id, path.dev_id))
+        self.edit(path, DeviceQueue::clear).await?.ok_or_else(|| Error::device_not_found(path))
     }
 
     /// The first downlink that waits for a device, for this process to hand over; none if there is none, or if another
     /// process is handing one over.
-    pub(super) async fn claim(&self, DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Option<Waiting>, Error> {
-        let claim = store_keys::downlink_claim(app_id, dev_id)?;
-        let keys = [store_keys::device(app_id, dev_id)?, store_keys::downlinks(app_id, dev_id)?, claim.clone()];
+    pub(super) async fn claim(&self, path: DevicePath<'_>) -> Result<Option<Waiting>, Error> {
+        let claim = store_keys::downlink_claim(path)?;
+        let keys = [store_keys::device(path)?, store_keys::downlinks(path)?, claim.clone()];
         let [Some(device), waiting, claimed] = self.store.get_array(&keys).await? else { return Ok(None) };
         let next = read::<QueuedDownlink>(waiting.as_ref())?.pop_front();
         let Some(downlink) = next.filter(|_| claimed.is_none()) else { return Ok(None) };
@@ -138,12 +138,8 @@ impl Queues {
     }
 
     /// Changes the claim of a device, if it is ours.
-    async fn change_claim(
-        &self,
-        DevicePath { app_id, dev_id }: DevicePath<'_>,
-        change: impl FnOnce(Batch, Key) -> Batch,
-    ) -> Result<(), Error> {
-        let claim = store_keys::downlink_claim(app_id, dev_id)?;
+    async fn change_claim(&self, path: DevicePath<'_>, change: impl FnOnce(Batch, Key) -> Batch) -> Result<(), Error> {
+        let claim = store_keys::downlink_claim(path)?;
         // If it is not ours any more, another process has it.
         _ = self.store.change_claim(&claim, self.owner.as_bytes(), change).await?;
         Ok(())
@@ -180,16 +176,8 @@ impl Queues {
     }
 
     /// The downlink that a network has taken under an id.
-    pub(super) async fn reported(
-        &self,
-        DevicePath { app_id, dev_id }: DevicePath<'_>,
-        id: &str,
-    ) -> Result<Reported, Error> {
-        let keys = [
-            store_keys::downlink_claim(app_id, dev_id)?,
-            store_keys::sent_downlinks(app_id, dev_id)?,
-            store_keys::downlinks(app_id, dev_id)?,
-        ];
+    pub(super) async fn reported(&self, path: DevicePath<'_>, id: &str) -> Result<Reported, Error> {
+        let keys = [store_keys::downlink_claim(path)?, store_keys::sent_downlinks(path)?, store_keys::downlinks(path)?];
         let [claimed, taken, waiting] = self.store.get_array(&keys).await?;
         if let Some(taken) = read::<Taken>(taken.as_ref())?.into_iter().find(|taken| taken.id == id) {
             let is_awaited = taken.source != ReportSource::LastReport;
@@ -229,12 +217,7 @@ impl Queues {
         mark: impl Fn(Batch) -> Batch,
         change: impl Fn(&mut DeviceQueue) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        let DevicePath { app_id, dev_id } = path;
-        let keys = [
-            store_keys::device(app_id, dev_id)?,
-            store_keys::downlinks(app_id, dev_id)?,
-            store_keys::sent_downlinks(app_id, dev_id)?,
-        ];
+        let keys = [store_keys::device(path)?, store_keys::downlinks(path)?, store_keys::sent_downlinks(path)?];
         let turn = self.hasher.hash_one(path) as usize % TURNS;
         let _turn = self.turns[turn].lock().await;
         let changed = store::retry(CHANGE_ATTEMPTS_MAX, async || {

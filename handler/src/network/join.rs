@@ -115,7 +115,7 @@ impl Joins {
             request.check(device)?;
             self.session(request, accept, key(device)?, used)
         };
-        let (device, session) = self.devices.begin_session(&device.app_id, &device.dev_id, begin).await?;
+        let (device, session) = self.devices.begin_session(device.path(), begin).await?;
         let frame = accept.encrypt(key(&device)?, session.app_nonce)?;
         Ok((device, Activated { frame, dev_addr: session.dev_addr, nwk_s_key: session.nwk_s_key }))
     }

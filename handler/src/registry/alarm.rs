@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use store::{Batch, Entry, Key};
-use types::{AppId, DevId, SilentAfter, Timestamp};
+use types::{DevicePath, SilentAfter, Timestamp};
 
 use super::application::store_keys;
 use crate::Error;
@@ -50,27 +50,27 @@ impl Alarm {
     }
 
     /// Stores it in place of another one.
-    pub(crate) fn put(&self, mut batch: Batch, ids: (&AppId, &DevId), before: Option<&Self>) -> Result<Batch, Error> {
-        if let Some(place) = before.map(|before| before.place(ids)).transpose()?.flatten() {
+    pub(crate) fn put(&self, mut batch: Batch, path: DevicePath<'_>, before: Option<&Self>) -> Result<Batch, Error> {
+        if let Some(place) = before.map(|before| before.place(path)).transpose()?.flatten() {
             batch = batch.delete(place);
         }
-        if let Some(place) = self.place(ids)? {
+        if let Some(place) = self.place(path)? {
             batch = batch.put(place, "");
         }
-        Ok(batch.put(store_keys::alarm(ids.0, ids.1)?, serde_json::to_vec(self)?))
+        Ok(batch.put(store_keys::alarm(path)?, serde_json::to_vec(self)?))
     }
 
     /// Deletes it.
-    pub(crate) fn delete(&self, batch: Batch, ids: (&AppId, &DevId)) -> Result<Batch, Error> {
-        let batch = batch.delete(store_keys::alarm(ids.0, ids.1)?);
-        Ok(match self.place(ids)? {
+    pub(crate) fn delete(&self, batch: Batch, path: DevicePath<'_>) -> Result<Batch, Error> {
+        let batch = batch.delete(store_keys::alarm(path)?);
+        Ok(match self.place(path)? {
             Some(place) => batch.delete(place),
             None => batch,
         })
     }
 
     /// Its key in the order of time.
-    pub(crate) fn place(&self, (app_id, dev_id): (&AppId, &DevId)) -> Result<Option<Key>, Error> {
+    pub(crate) fn place(&self, DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Option<Key>, Error> {
         self.due.map(|due| store_keys::due_alarm(app_id, due, dev_id)).transpose()
     }
 }

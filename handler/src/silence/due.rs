@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use server::status::ErrorChain;
 use store::{Batch, Key};
-use types::{DevId, SilentAfter, SilentEvent, Timestamp};
+use types::{DevId, DevicePath, SilentAfter, SilentEvent, Timestamp};
 
 use super::{
     environment::Watcher,
@@ -67,7 +67,8 @@ impl Watcher {
         let found = self.with.devices.watched(&app_id, dev_ids).await?;
         let (mut steps, mut unheard) = (Vec::new(), Vec::new());
         for ((place, time, _), found) in alarms.into_iter().zip(found) {
-            let alarm_place = found.alarm.as_ref().map(|alarm| alarm.place((&app_id, &found.dev_id))).transpose()?;
+            let path = DevicePath { app_id: &app_id, dev_id: &found.dev_id };
+            let alarm_place = found.alarm.as_ref().map(|alarm| alarm.place(path)).transpose()?;
             let is_set = alarm_place.flatten().as_ref() == Some(&place);
             match self.judge_found(turn, &found, now) {
                 Some(Verdict::Due(after)) if is_set => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use store::{Batch, Entry, Key};
-use types::{AppId, DevId, SilentAfter, Timestamp};
+use types::{AppId, DevId, DevicePath, SilentAfter, Timestamp};
 
 use super::verdict::Verdict;
 use crate::{
@@ -72,17 +72,17 @@ impl Step {
 
     /// Adds it to a batch of its application, if the alarm is still as it was.
     pub(super) fn add_to(&self, batch: Batch, app_id: &AppId) -> Result<Batch, Error> {
-        let ids = (app_id, &self.dev_id);
+        let path = DevicePath { app_id, dev_id: &self.dev_id };
         let (before, entry) = self.before.as_ref().map(|(alarm, entry)| (alarm, entry)).unzip();
-        let mut batch = batch.expect_entry(&store_keys::alarm(ids.0, ids.1)?, entry);
+        let mut batch = batch.expect_entry(&store_keys::alarm(path)?, entry);
         if let Some(stale) = &self.stale {
             batch = batch.delete(stale.clone());
         }
         match (&self.after, before) {
             // Its version stays: the same look may report the device.
             (Some(after), Some(before)) if after == before => Ok(batch),
-            (Some(after), before) => after.put(batch, ids, before),
-            (None, Some(before)) => before.delete(batch, ids),
+            (Some(after), before) => after.put(batch, path, before),
+            (None, Some(before)) => before.delete(batch, path),
             (None, None) => Ok(batch),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use server::auth::{Caller, Purpose};
-use types::{AppId, ApplicationRight, DevId};
+use types::{AppId, ApplicationRight, DevId, DevicePath};
 
 use super::{Operations, uncancellable::uncancellable};
 use crate::{
@@ -49,7 +49,7 @@ impl Operations {
         dev_id: &DevId,
         change: &AttributeChange,
     ) -> Result<bool, Error> {
-        let changed = self.devices.change_attribute(app_id, dev_id, change).await?;
+        let changed = self.devices.change_attribute(DevicePath { app_id, dev_id }, change).await?;
         let Some(Changed { before, after }) = changed else { return Ok(false) };
         self.uplinks.last_heard.note_changed(app_id, dev_id);
         let event = Change::Updated(Box::new(before)).event(&after, self.clock.now());

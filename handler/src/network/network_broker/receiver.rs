@@ -163,18 +163,14 @@ impl UplinkReceiver {
 
     /// The device that a network broker names, or the one that has its EUIs since it was moved to another application:
     /// the network server may not know of that yet.
-    async fn sender(
-        &self,
-        DevicePath { app_id, dev_id }: DevicePath<'_>,
-        message: &DeduplicatedUplinkMessage,
-    ) -> Result<Sender, Error> {
-        let missing = match self.events.devices.sender(app_id, dev_id).await {
+    async fn sender(&self, path: DevicePath<'_>, message: &DeduplicatedUplinkMessage) -> Result<Sender, Error> {
+        let missing = match self.events.devices.sender(path).await {
             Err(error) if error.kind() == Kind::NotFound => error,
             found => return found,
         };
         let euis = (AppEui::try_from(message.app_eui.as_slice()), DevEui::try_from(message.dev_eui.as_slice()));
         let (Ok(app_eui), Ok(dev_eui)) = euis else { return Err(missing) };
-        self.events.devices.sender_elsewhere((app_eui, dev_eui), (app_id, dev_id)).await?.ok_or(missing)
+        self.events.devices.sender_elsewhere((app_eui, dev_eui), path).await?.ok_or(missing)
     }
 
     /// Brings an uplink to its application.

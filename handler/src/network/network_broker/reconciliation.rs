@@ -13,7 +13,7 @@ use tokio::{
     sync::Notify,
     time::{Interval, MissedTickBehavior, interval, sleep, timeout},
 };
-use types::{AppId, ComponentId, DevId, Kind, Kinded, Scope, Secret};
+use types::{AppId, ComponentId, DevId, DevicePath, Kind, Kinded, Scope, Secret};
 
 use super::{
     NetworkBrokers,
@@ -235,7 +235,7 @@ impl Reconciler {
             return Ok(());
         }
         // Only once it has arrived, somebody can bring it there again.
-        self.reconciliation.devices.check_not_leaving(app_id, dev_id).await?;
+        self.reconciliation.devices.check_not_leaving(DevicePath { app_id, dev_id }).await?;
         // Without the application, nobody has the rights that it takes.
         let Some(token) = self.token(app_id).await? else { return Ok(()) };
         let client = self.connect().await?;

@@ -6,7 +6,7 @@
 
 use runtime::SourcesHash;
 use store::{Key, Tag};
-use types::{AppEui, AppId, DevId, Timestamp};
+use types::{AppEui, AppId, DevId, DevicePath, Timestamp};
 
 use super::euis::Euis;
 use crate::Error;
@@ -49,7 +49,7 @@ pub(crate) fn devices(app_id: &AppId) -> Result<Key, Error> {
     key(app_id, "device/")
 }
 
-pub(crate) fn device(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+pub(crate) fn device(DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Key, Error> {
     key(app_id, &format!("device/{dev_id}"))
 }
 
@@ -90,11 +90,11 @@ pub(crate) fn holder_of(record: &Key) -> Option<Result<Key, Error>> {
     record.path().strip_prefix("handler/eui/").map(holder_of_text)
 }
 
-pub(crate) fn nonces(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+pub(crate) fn nonces(DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Key, Error> {
     key(app_id, &format!("nonces/{dev_id}"))
 }
 
-pub(crate) fn downlinks(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+pub(crate) fn downlinks(DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Key, Error> {
     key(app_id, &format!("downlinks/{dev_id}"))
 }
 
@@ -104,12 +104,12 @@ pub(crate) fn all_downlinks(app_id: &AppId) -> Result<Key, Error> {
 }
 
 /// The downlinks of a device that its network has taken, and has not reported the end of.
-pub(crate) fn sent_downlinks(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+pub(crate) fn sent_downlinks(DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Key, Error> {
     key(app_id, &format!("sent/{dev_id}"))
 }
 
 /// The counters of a device whose frames the handler opens.
-pub(crate) fn frame_counters(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+pub(crate) fn frame_counters(DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Key, Error> {
     key(app_id, &format!("frame-counters/{dev_id}"))
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn counted_dev_id_of(counters: &Key) -> Result<DevId, Error> {
 }
 
 /// The alarm of a device.
-pub(crate) fn alarm(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+pub(crate) fn alarm(DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Key, Error> {
     key(app_id, &format!("alarm/{dev_id}"))
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn watched_app_of(watched: &Key) -> Result<AppId, Error> {
 }
 
 /// Names the process that hands over the next downlink of a device.
-pub(crate) fn downlink_claim(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+pub(crate) fn downlink_claim(DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Key, Error> {
     key(app_id, &format!("handing-over/{dev_id}"))
 }
 
@@ -193,12 +193,12 @@ pub(crate) fn deletions() -> Result<Key, Error> {
 }
 
 /// Says when a device was deleted whose records history may still have.
-pub(crate) fn deleted_device(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+pub(crate) fn deleted_device(DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Key, Error> {
     key(app_id, &format!("deleted/{dev_id}"))
 }
 
 /// Names a device whose deletion has begun, so that it is completed after a restart.
-pub(crate) fn device_deletion(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+pub(crate) fn device_deletion(DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Key, Error> {
     service_key(&format!("device-deletion/{app_id}/{dev_id}"))
 }
 
@@ -215,12 +215,12 @@ pub(crate) fn deleted_ids_of(deletion: &Key) -> Result<(AppId, DevId), Error> {
 }
 
 /// The key under which an application keeps a device that leaves for another one.
-pub(crate) fn leaving(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+pub(crate) fn leaving(DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Key, Error> {
     key(app_id, &format!("leaving/{dev_id}"))
 }
 
 /// Keeps an id free for a device that comes from another application, and then says that it came.
-pub(crate) fn arriving(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+pub(crate) fn arriving(DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Key, Error> {
     key(app_id, &format!("arriving/{dev_id}"))
 }
 

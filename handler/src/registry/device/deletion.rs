@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use store::{Batch, Entry};
-use types::{AppId, DevId, Timestamp};
+use types::{AppId, DevId, DevicePath, Timestamp};
 
 use super::devices::{Deletion, Devices};
 use crate::{Error, registry::application::store_keys};
@@ -18,25 +18,20 @@ const ABANDONED_AGE: Duration = Duration::from_secs(3600);
 
 impl Devices {
     /// Announces a deletion, and adds it to the batch that deletes the device.
-    pub(super) async fn begin_deletion(
-        &self,
-        batch: Batch,
-        app_id: &AppId,
-        dev_id: &DevId,
-    ) -> Result<(Batch, Deletion), Error> {
+    pub(super) async fn begin_deletion(&self, batch: Batch, path: DevicePath<'_>) -> Result<(Batch, Deletion), Error> {
         let at = self.clock.now();
         let value = serde_json::to_vec(&at)?;
-        let announcement = Batch::new().put(store_keys::device_deletion(app_id, dev_id)?, value.clone());
+        let announcement = Batch::new().put(store_keys::device_deletion(path)?, value.clone());
         // It expects nothing, so it cannot conflict.
         let _ = self.store.commit(announcement).await?;
-        let deletion = Deletion { app_id: app_id.clone(), dev_id: dev_id.clone(), at, until: at };
-        Ok((batch.put(store_keys::deleted_device(app_id, dev_id)?, value), deletion))
+        let deletion = Deletion { app_id: path.app_id.clone(), dev_id: path.dev_id.clone(), at, until: at };
+        Ok((batch.put(store_keys::deleted_device(path)?, value), deletion))
     }
 
     /// Devices whose deletion was announced and has not ended, in order of their ids, after this one.
     pub async fn deletions(&self, after: Option<&(AppId, DevId)>) -> Result<Vec<(AppId, DevId)>, Error> {
         let prefix = store_keys::device_deletions()?;
-        let after = after.map(|(app_id, dev_id)| store_keys::device_deletion(app_id, dev_id)).transpose()?;
+        let after = after.map(|ids| store_keys::device_deletion(ids.into())).transpose()?;
         let announced = self.store.list(&prefix, after.as_ref(), READ_MAX).await?;
         announced.iter().map(|entry| store_keys::deleted_ids_of(&entry.key)).collect()
     }
@@ -45,11 +40,8 @@ impl Devices {
     pub async fn deletion(&self, app_id: &AppId, dev_id: &DevId) -> Result<Option<Deletion>, Error> {
         // Before the store is read, so that a device that gets the id now keeps its records.
         let now = self.clock.now();
-        let keys = [
-            store_keys::deleted_device(app_id, dev_id)?,
-            store_keys::device(app_id, dev_id)?,
-            store_keys::device_deletion(app_id, dev_id)?,
-        ];
+        let path = DevicePath { app_id, dev_id };
+        let keys = [store_keys::deleted_device(path)?, store_keys::device(path)?, store_keys::device_deletion(path)?];
         let [deleted, device, announced] = self.store.get_array(&keys).await?;
         let Some(deleted) = deleted else {
             self.forget_abandoned(announced, now).await?;
@@ -63,9 +55,9 @@ impl Devices {
     /// Forgets a deletion: history has deleted the records.
     pub async fn end_deletion(&self, deletion: &Deletion) -> Result<(), Error> {
         let Deletion { app_id, dev_id, at, .. } = deletion;
-        let value = serde_json::to_vec(at)?;
+        let (path, value) = (DevicePath { app_id, dev_id }, serde_json::to_vec(at)?);
         // The announcement last, because nothing else finds the other.
-        for key in [store_keys::deleted_device(app_id, dev_id)?, store_keys::device_deletion(app_id, dev_id)?] {
+        for key in [store_keys::deleted_device(path)?, store_keys::device_deletion(path)?] {
             let [entry] = self.store.get_array(&[key]).await?;
             // Another value is of a later deletion.
             if let Some(entry) = entry.filter(|entry| entry.value == value) {

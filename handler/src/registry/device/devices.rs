@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use server::usage::Usage;
 use store::{Batch, Commit, Entry, Key, Store};
-use types::{AppId, Clock, DevId, Kind, Kinded, Timestamp};
+use types::{AppId, Clock, DevId, DevicePath, Kind, Kinded, Timestamp};
 
 use super::{
     frame_counters,
@@ -78,14 +78,11 @@ impl Devices {
 
     /// Gets a device; [`Error::NotFound`] if it or its application does not exist.
     pub async fn get(&self, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
-        let keys = [
-            store_keys::summary(app_id)?,
-            store_keys::device(app_id, dev_id)?,
-            store_keys::frame_counters(app_id, dev_id)?,
-        ];
+        let path = DevicePath { app_id, dev_id };
+        let keys = [store_keys::summary(app_id)?, store_keys::device(path)?, store_keys::frame_counters(path)?];
         let [summary, device, counters] = self.store.get_array(&keys).await?;
         summary.ok_or_else(|| Error::application_not_found(app_id))?;
-        let Some(device) = device else { return Err(self.absent(app_id, dev_id).await) };
+        let Some(device) = device else { return Err(self.absent(path).await) };
         let mut device = record::read(&self.sealer, &device.value)?;
         if let Some(counters) = frame_counters::read(counters.as_ref())? {
             counters.update(&mut device);
@@ -109,7 +106,7 @@ impl Devices {
         app_id: &AppId,
         dev_id: &DevId,
     ) -> Result<(ApplicationSummary, Device), Error> {
-        let (summary, device) = self.records(app_id, dev_id).await?;
+        let (summary, device) = self.records(DevicePath { app_id, dev_id }).await?;
         Ok((serde_json::from_slice(&summary)?, record::read_without_keys(&device)?))
     }
 
@@ -120,7 +117,7 @@ impl Devices {
         app_id: &AppId,
         dev_ids: &[&DevId],
     ) -> Result<(ApplicationSummary, Vec<Result<Device, Error>>), Error> {
-        let devices = dev_ids.iter().map(|dev_id| store_keys::device(app_id, dev_id));
+        let devices = dev_ids.iter().map(|dev_id| store_keys::device(DevicePath { app_id, dev_id }));
         let keys: Vec<Key> = std::iter::once(store_keys::summary(app_id)).chain(devices).collect::<Result<_, _>>()?;
         let mut found = self.store.get(&keys).await?.into_iter();
         let summary = found.next().flatten().ok_or_else(|| Error::application_not_found(app_id))?;
@@ -129,21 +126,21 @@ impl Devices {
         let mut absent = self.absent_several(app_id, &missing).await?.into_iter();
         let device = |(dev_id, device): (&DevId, Option<Entry>)| match device {
             Some(device) => record::read_without_keys(&device.value),
-            None => Err(absent.next().unwrap_or_else(|| Error::device_not_found(app_id, dev_id))),
+            None => Err(absent.next().unwrap_or_else(|| Error::device_not_found(DevicePath { app_id, dev_id }))),
         };
         Ok((serde_json::from_slice(&summary.value)?, found.into_iter().map(device).collect()))
     }
 
     /// Succeeds if a device exists; [`Error::NotFound`] if it or its application does not.
-    pub(crate) async fn check_exists(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        self.records(app_id, dev_id).await.map(drop)
+    pub(crate) async fn check_exists(&self, path: DevicePath<'_>) -> Result<(), Error> {
+        self.records(path).await.map(drop)
     }
 
-    async fn records(&self, app_id: &AppId, dev_id: &DevId) -> Result<(Bytes, Bytes), Error> {
-        let keys = [store_keys::summary(app_id)?, store_keys::device(app_id, dev_id)?];
+    async fn records(&self, path: DevicePath<'_>) -> Result<(Bytes, Bytes), Error> {
+        let keys = [store_keys::summary(path.app_id)?, store_keys::device(path)?];
         let [summary, device] = self.store.get_array(&keys).await?;
-        let summary = summary.ok_or_else(|| Error::application_not_found(app_id))?;
-        let Some(device) = device else { return Err(self.absent(app_id, dev_id).await) };
+        let summary = summary.ok_or_else(|| Error::application_not_found(path.app_id))?;
+        let Some(device) = device else { return Err(self.absent(path).await) };
         Ok((summary.value, device.value))
     }
 
@@ -204,32 +201,32 @@ impl Devices {
     async fn put(&self, device: Device, if_exists: IfExists) -> Result<Change, Error> {
         device.check()?;
         let change = store::retry(CHANGE_ATTEMPTS_MAX, || self.try_put(device.clone(), if_exists)).await?;
-        change.ok_or_else(|| Error::device_conflict(&device.app_id, &device.dev_id))
+        change.ok_or_else(|| Error::device_conflict(device.path()))
     }
 
     /// Puts a device; none if something that was read has changed in between.
     ///
     /// It takes one read and one commit, and those of the claim if its EUIs change, or a read of their holder if not.
     async fn try_put(&self, mut device: Device, if_exists: IfExists) -> Result<Option<Change>, Error> {
-        let (app_id, dev_id) = (&device.app_id, &device.dev_id);
-        let (summary_key, key) = (store_keys::summary(app_id)?, store_keys::device(app_id, dev_id)?);
-        let counters_key = store_keys::frame_counters(app_id, dev_id)?;
-        let [leaving_key, arriving_key] = in_flight::keys(app_id, dev_id)?;
+        let path = device.path();
+        let (summary_key, key) = (store_keys::summary(path.app_id)?, store_keys::device(path)?);
+        let counters_key = store_keys::frame_counters(path)?;
+        let [leaving_key, arriving_key] = in_flight::keys(path)?;
         let keys = [summary_key, key.clone(), counters_key.clone(), leaving_key, arriving_key];
         let keys: Vec<Key> = keys.into_iter().chain(eui_key(&device)?).collect();
         let mut found = self.store.get(&keys).await?.into_iter();
-        let application = found.next().flatten().ok_or_else(|| Error::application_not_found(app_id))?;
+        let application = found.next().flatten().ok_or_else(|| Error::application_not_found(path.app_id))?;
         let (stored, counters) = (found.next().flatten(), found.next().flatten());
         let moves = [found.next().flatten(), found.next().flatten()];
         let named = found.next().flatten();
         if stored.is_some() && if_exists == IfExists::Fail {
-            return Err(Error::already_exists("Device", format_args!("{app_id}:{dev_id}")));
+            return Err(Error::already_exists("Device", path));
         }
         // A device must not outlive its application.
         let mut batch =
             Batch::new().expect(application.key.clone(), application.version).expect_entry(&key, stored.as_ref());
         if stored.is_none() {
-            batch = in_flight::expect_free(batch, (app_id, dev_id), &moves)?;
+            batch = in_flight::expect_free(batch, path, &moves)?;
         }
         let mut old = stored.map(|stored| record::read(&self.sealer, &stored.value)).transpose()?;
         if let (Some(old), Some(counters)) = (&mut old, frame_counters::read(counters.as_ref())?) {
@@ -241,7 +238,7 @@ impl Devices {
             device.fill_from(&old.lorawan);
             if old.lorawan.app_key != device.lorawan.app_key {
                 // A nonce may be used once per key.
-                batch = batch.delete(store_keys::nonces(&device.app_id, &device.dev_id)?);
+                batch = batch.delete(store_keys::nonces(device.path())?);
             }
         }
         let Some((batch, given_up)) = self.change_euis(batch, &device, old.as_ref(), named.as_ref()).await? else {
@@ -274,7 +271,7 @@ impl Devices {
         let ApplicationSummary { silent_after, .. } = serde_json::from_slice(application)?;
         match silent_after.and_then(|after| after.of_device(&device.attributes)) {
             Some(after) if !device.is_template() => {
-                Alarm::set(self.clock.now(), last_seen, after).put(batch, (&device.app_id, &device.dev_id), None)
+                Alarm::set(self.clock.now(), last_seen, after).put(batch, device.path(), None)
             }
             _ => Ok(batch),
         }
@@ -294,25 +291,26 @@ impl Devices {
     ///
     /// [`Self::deletions`] has the deletion until [`Self::end_deletion`] says that history has deleted the records, too.
     pub async fn delete(&self, app_id: &AppId, dev_id: &DevId) -> Result<Deletion, Error> {
-        let [found] = self.store.get_array(&[store_keys::device(app_id, dev_id)?]).await?;
-        let Entry { key, value, version } = found.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        let path = DevicePath { app_id, dev_id };
+        let [found] = self.store.get_array(&[store_keys::device(path)?]).await?;
+        let Entry { key, value, version } = found.ok_or_else(|| Error::device_not_found(path))?;
         let device = record::read_without_keys(&value)?;
         let batch = Batch::new()
             .expect(key.clone(), version)
             .delete(key)
-            .delete(store_keys::nonces(app_id, dev_id)?)
-            .delete(store_keys::frame_counters(app_id, dev_id)?)
-            .delete(store_keys::alarm(app_id, dev_id)?)
-            .delete(store_keys::downlinks(app_id, dev_id)?)
-            .delete(store_keys::sent_downlinks(app_id, dev_id)?);
+            .delete(store_keys::nonces(path)?)
+            .delete(store_keys::frame_counters(path)?)
+            .delete(store_keys::alarm(path)?)
+            .delete(store_keys::downlinks(path)?)
+            .delete(store_keys::sent_downlinks(path)?);
         let (batch, held) = self.give_euis_up(batch, &device).await?;
-        let (batch, deletion) = self.begin_deletion(batch, app_id, dev_id).await?;
+        let (batch, deletion) = self.begin_deletion(batch, path).await?;
         match self.store.commit(batch).await? {
             Commit::Done => {
                 eui_holder::release(held, self.store.as_ref()).await;
                 Ok(deletion)
             }
-            Commit::Conflict => Err(Error::device_conflict(app_id, dev_id)),
+            Commit::Conflict => Err(Error::device_conflict(path)),
         }
     }
 }

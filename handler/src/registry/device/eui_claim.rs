@@ -59,7 +59,7 @@ impl Devices {
             return Err(taken(euis));
         }
         let claim = store::retry(CHANGE_ATTEMPTS_MAX, || self.claim(&device.app_id, euis)).await?;
-        claim.map(Some).ok_or_else(|| Error::device_conflict(&device.app_id, &device.dev_id))
+        claim.map(Some).ok_or_else(|| Error::device_conflict(device.path()))
     }
 
     /// Gives up the claim of a device that was not stored. Until it ends by itself, a failure keeps other applications

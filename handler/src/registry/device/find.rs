@@ -1,7 +1,7 @@
 //! Finds the device that a network means, by its EUIs.
 
 use store::Entry;
-use types::{AppEui, AppId, DevEui, DevId, NetworkDevice};
+use types::{AppEui, AppId, DevEui, DevId, DevicePath, NetworkDevice};
 
 use super::{devices::Devices, model::record};
 use crate::{
@@ -27,7 +27,7 @@ impl Devices {
         let without_app = store_keys::eui(app_id, Euis { app_eui: AppEui::default(), dev_eui })?;
         let mut keys = vec![store_keys::summary(app_id)?, pair, without_app];
         for dev_id in ids {
-            keys.push(store_keys::device(app_id, dev_id)?);
+            keys.push(store_keys::device(DevicePath { app_id, dev_id })?);
         }
         let mut found = self.store.get(&keys).await?.into_iter();
         found.next().flatten().ok_or_else(|| Error::application_not_found(app_id))?;

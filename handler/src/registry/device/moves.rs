@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use store::{Batch, Commit, Entry};
-use types::{AppId, DevId, Kind, Kinded, Timestamp};
+use types::{AppId, DevId, DevicePath, Kind, Kinded, Timestamp};
 
 use self::in_flight::{Arriving, Leaving, raw};
 pub use self::{completion::Ended, in_flight::Move};
@@ -71,24 +71,24 @@ impl Devices {
         moving.check()?;
         let at = self.clock.now();
         let left = store::retry(CHANGE_ATTEMPTS_MAX, || self.try_leave(moving, at)).await;
-        let left = left.and_then(|left| left.ok_or_else(|| Error::device_conflict(&moving.from.0, &moving.from.1)));
+        let left = left.and_then(|left| left.ok_or_else(|| Error::device_conflict((&moving.from).into())));
         if left.as_ref().is_err_and(is_refusal) {
             self.give_place_up(moving, at).await;
         }
         let moved = left?;
         let ended = self.complete_move(moving).await.map_err(|error| match error {
             // It has left, so nothing is to be repeated.
-            Error::Conflict(_) => in_flight::error(&moving.from.0, &moving.from.1),
+            Error::Conflict(_) => in_flight::error((&moving.from).into()),
             error => error,
         })?;
         // Another process may have completed it, and the device may have gone back.
-        self.check_exists(&moving.to.0, &moving.to.1).await?;
+        self.check_exists((&moving.to).into()).await?;
         Ok(Moved { is_ended_here: ended.is_some(), ..moved })
     }
 
     /// Replaces the device by a copy that leaves; none if others interfered.
     async fn try_leave(&self, moving: &Move, at: Timestamp) -> Result<Option<Moved>, Error> {
-        let (app_id, dev_id) = &moving.from;
+        let path = DevicePath::from(&moving.from);
         let source = self.source(&moving.from).await?;
         let mut before = record::read(&self.sealer, &source.device.value)?;
         let mut device = before.clone();
@@ -108,13 +108,13 @@ impl Devices {
         if !matches!(self.keep_place(moving, at, device.euis(), Some(room)).await?, Place::Kept) {
             return Ok(None);
         }
-        let batch = source.batch_without(app_id, dev_id)?.put(store_keys::leaving(app_id, dev_id)?, leaving);
+        let batch = source.batch_without(path)?.put(store_keys::leaving(path)?, leaving);
         let batch = match named {
             // Until they change hands, the EUIs stay with the old application.
             Some((euis, named)) => batch
                 .expect(named.key.clone(), named.version)
                 .delete(named.key)
-                .put(store_keys::claiming(app_id, euis)?, moving.claim(at)),
+                .put(store_keys::claiming(path.app_id, euis)?, moving.claim(at)),
             None => batch,
         };
         if self.store.commit(batch).await? == Commit::Conflict {
@@ -130,22 +130,22 @@ impl Devices {
 
     /// The records of a device that is to leave; [`Error::NotFound`] if it does not exist.
     async fn source(&self, from: &(AppId, DevId)) -> Result<Source, Error> {
-        let (app_id, dev_id) = from;
+        let path = DevicePath::from(from);
         let keys = [
-            store_keys::summary(app_id)?,
-            store_keys::device(app_id, dev_id)?,
-            store_keys::leaving(app_id, dev_id)?,
-            store_keys::frame_counters(app_id, dev_id)?,
-            store_keys::nonces(app_id, dev_id)?,
-            store_keys::downlinks(app_id, dev_id)?,
-            store_keys::arriving(app_id, dev_id)?,
+            store_keys::summary(path.app_id)?,
+            store_keys::device(path)?,
+            store_keys::leaving(path)?,
+            store_keys::frame_counters(path)?,
+            store_keys::nonces(path)?,
+            store_keys::downlinks(path)?,
+            store_keys::arriving(path)?,
         ];
         let [summary, device, leaving, counters, nonces, downlinks, arriving] = self.store.get_array(&keys).await?;
-        let summary = summary.ok_or_else(|| Error::application_not_found(app_id))?;
+        let summary = summary.ok_or_else(|| Error::application_not_found(path.app_id))?;
         if leaving.is_some() {
-            return Err(in_flight::error(app_id, dev_id));
+            return Err(in_flight::error(path));
         }
-        let device = device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        let device = device.ok_or_else(|| Error::device_not_found(path))?;
         self.check_ended(from, Arriving::read(arriving.as_ref())?.as_ref()).await?;
         Ok(Source { summary, device, counters, nonces, downlinks })
     }
@@ -168,18 +168,18 @@ impl Devices {
         euis: Option<Euis>,
         room: Option<usize>,
     ) -> Result<Place, Error> {
-        let (app_id, dev_id) = &moving.to;
-        let arriving_key = store_keys::arriving(app_id, dev_id)?;
-        let keys = [store_keys::summary(app_id)?, store_keys::device(app_id, dev_id)?, arriving_key.clone()];
+        let path = DevicePath::from(&moving.to);
+        let arriving_key = store_keys::arriving(path)?;
+        let keys = [store_keys::summary(path.app_id)?, store_keys::device(path)?, arriving_key.clone()];
         let [summary, device, arriving] = self.store.get_array(&keys).await?;
-        let summary = summary.ok_or_else(|| Error::application_not_found(app_id))?;
+        let summary = summary.ok_or_else(|| Error::application_not_found(path.app_id))?;
         let found = Arriving::read(arriving.as_ref())?;
         if found.as_ref().is_some_and(|found| found.is_there && found.is_of(&moving.from, at)) {
             return Ok(Place::Arrived);
         }
         let is_others = found.as_ref().is_some_and(|found| !found.is_there && found.from != moving.from);
         if device.is_some() || is_others {
-            return Err(Error::already_exists("Device", format_args!("{app_id}:{dev_id}")));
+            return Err(Error::already_exists("Device", path));
         }
         self.check_ended(&moving.to, found.as_ref()).await?;
         let until = self.reserved_until();
@@ -193,8 +193,8 @@ impl Devices {
             .expect_entry(&arriving_key, arriving.as_ref())
             .put_until(arriving_key, place, until);
         let batch = match euis {
-            Some(euis) => batch.expect_absent(store_keys::eui(app_id, euis)?).put_until(
-                store_keys::claiming(app_id, euis)?,
+            Some(euis) => batch.expect_absent(store_keys::eui(path.app_id, euis)?).put_until(
+                store_keys::claiming(path.app_id, euis)?,
                 moving.claim(at),
                 until,
             ),
@@ -223,9 +223,9 @@ impl Devices {
     }
 
     /// The error for a device that is not there: it may be about to come from another application.
-    pub(super) async fn absent(&self, app_id: &AppId, dev_id: &DevId) -> Error {
-        match self.absent_several(app_id, &[dev_id]).await {
-            Ok(errors) => errors.into_iter().next().unwrap_or_else(|| Error::device_not_found(app_id, dev_id)),
+    pub(super) async fn absent(&self, path: DevicePath<'_>) -> Error {
+        match self.absent_several(path.app_id, &[path.dev_id]).await {
+            Ok(errors) => errors.into_iter().next().unwrap_or_else(|| Error::device_not_found(path)),
             Err(error) => error,
         }
     }
@@ -235,15 +235,12 @@ impl Devices {
         if dev_ids.is_empty() {
             return Ok(Vec::new());
         }
-        let keys = dev_ids.iter().map(|dev_id| store_keys::arriving(app_id, dev_id));
+        let keys = dev_ids.iter().map(|dev_id| store_keys::arriving(DevicePath { app_id, dev_id }));
         let found = self.store.get(&keys.collect::<Result<Vec<_>, _>>()?).await?;
         let error = |(dev_id, arriving): (&&DevId, Option<Entry>)| -> Result<Error, Error> {
+            let path = DevicePath { app_id, dev_id };
             let is_about_to_come = Arriving::read(arriving.as_ref())?.is_some_and(|arriving| !arriving.is_there);
-            Ok(if is_about_to_come {
-                in_flight::error(app_id, dev_id)
-            } else {
-                Error::device_not_found(app_id, dev_id)
-            })
+            Ok(if is_about_to_come { in_flight::error(path) } else { Error::device_not_found(path) })
         };
         dev_ids.iter().zip(found).map(error).collect()
     }
@@ -256,18 +253,18 @@ fn is_refusal(error: &Error) -> bool {
 
 impl Source {
     /// A batch that deletes the records, if they are as they were read.
-    fn batch_without(&self, app_id: &AppId, dev_id: &DevId) -> Result<Batch, Error> {
+    fn batch_without(&self, path: DevicePath<'_>) -> Result<Batch, Error> {
         let batch = Batch::new()
             .expect(self.summary.key.clone(), self.summary.version)
             .expect(self.device.key.clone(), self.device.version)
-            .expect_absent(store_keys::leaving(app_id, dev_id)?)
+            .expect_absent(store_keys::leaving(path)?)
             .delete(self.device.key.clone())
-            .delete(store_keys::alarm(app_id, dev_id)?)
-            .delete(store_keys::sent_downlinks(app_id, dev_id)?);
+            .delete(store_keys::alarm(path)?)
+            .delete(store_keys::sent_downlinks(path)?);
         let parts = [
-            (store_keys::frame_counters(app_id, dev_id)?, &self.counters),
-            (store_keys::nonces(app_id, dev_id)?, &self.nonces),
-            (store_keys::downlinks(app_id, dev_id)?, &self.downlinks),
+            (store_keys::frame_counters(path)?, &self.counters),
+            (store_keys::nonces(path)?, &self.nonces),
+            (store_keys::downlinks(path)?, &self.downlinks),
         ];
         Ok(parts.into_iter().fold(batch, |batch, (key, part)| batch.expect_entry(&key, part.as_ref()).delete(key)))
     }

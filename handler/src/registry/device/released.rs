@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use store::{Batch, Entry, LIST_MAX, UsageCursor};
-use types::{AppEui, AppId, ComponentId, DevEui, DevId};
+use types::{AppEui, AppId, ComponentId, DevEui, DevId, DevicePath};
 
 use super::{devices::Devices, moves::in_flight};
 use crate::{
@@ -75,9 +75,9 @@ impl Devices {
     }
 
     /// Succeeds unless a device leaves its application at this moment; [`Error::Moving`] if it does.
-    pub(crate) async fn check_not_leaving(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        let [leaving] = self.store.get_array(&[store_keys::leaving(app_id, dev_id)?]).await?;
-        leaving.map_or(Ok(()), |_| Err(in_flight::error(app_id, dev_id)))
+    pub(crate) async fn check_not_leaving(&self, path: DevicePath<'_>) -> Result<(), Error> {
+        let [leaving] = self.store.get_array(&[store_keys::leaving(path)?]).await?;
+        leaving.map_or(Ok(()), |_| Err(in_flight::error(path)))
     }
 
     /// Notes that the network server behind a network broker no longer has a pair. If others note something meanwhile,
@@ -118,7 +118,7 @@ impl Devices {
 
     /// The ids of some devices of an application, ordered: at most `limit`, after `after`.
     pub(crate) async fn ids(&self, app_id: &AppId, after: Option<&DevId>, limit: usize) -> Result<Vec<DevId>, Error> {
-        let after = after.map(|dev_id| store_keys::device(app_id, dev_id)).transpose()?;
+        let after = after.map(|dev_id| store_keys::device(DevicePath { app_id, dev_id })).transpose()?;
         let entries = self.store.list(&store_keys::devices(app_id)?, after.as_ref(), limit).await?;
         entries.iter().map(|entry| store_keys::dev_id_of(&entry.key)).collect()
     }

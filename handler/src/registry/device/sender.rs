@@ -1,7 +1,7 @@
 //! The device that may have sent a frame, with its keys and counters.
 
 use store::{Batch, Entry, Version};
-use types::{AppId, DevId, Timestamp};
+use types::{DevicePath, Timestamp};
 
 use super::{
     devices::Devices,
@@ -20,10 +20,10 @@ pub(crate) struct Sender {
 
 impl Devices {
     /// The device that may have sent a frame; [`Error::NotFound`] if it does not exist.
-    pub(crate) async fn sender(&self, app_id: &AppId, dev_id: &DevId) -> Result<Sender, Error> {
-        let keys = [store_keys::device(app_id, dev_id)?, store_keys::frame_counters(app_id, dev_id)?];
+    pub(crate) async fn sender(&self, path: DevicePath<'_>) -> Result<Sender, Error> {
+        let keys = [store_keys::device(path)?, store_keys::frame_counters(path)?];
         let [device, counters] = self.store.get_array(&keys).await?;
-        let Some(Entry { value, version, .. }) = device else { return Err(self.absent(app_id, dev_id).await) };
+        let Some(Entry { value, version, .. }) = device else { return Err(self.absent(path).await) };
         Ok(Sender {
             device: record::read(&self.sealer, &value)?,
             counters: frame_counters::read(counters.as_ref())?,
@@ -37,10 +37,10 @@ impl Devices {
         Sender { device, version, .. }: &Sender,
         counters: &FrameCounters,
     ) -> Result<(), Error> {
-        let (app_id, dev_id) = (&device.app_id, &device.dev_id);
+        let path = device.path();
         let batch = Batch::new()
-            .expect(store_keys::device(app_id, dev_id)?, *version)
-            .put(store_keys::frame_counters(app_id, dev_id)?, serde_json::to_vec(counters)?);
+            .expect(store_keys::device(path)?, *version)
+            .put(store_keys::frame_counters(path)?, serde_json::to_vec(counters)?);
         // After a conflict, the device may have another session, with other counters.
         _ = self.store.commit(batch).await?;
         Ok(())

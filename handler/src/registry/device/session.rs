@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use store::{Batch, Commit};
-use types::{AppId, AppNonce, AppSKey, DevAddr, DevId, DevNonce, NwkSKey, Timestamp};
+use types::{AppNonce, AppSKey, DevAddr, DevId, DevNonce, DevicePath, NwkSKey, Timestamp};
 
 use super::{
     devices::{CHANGE_ATTEMPTS_MAX, Devices, eui_key},
@@ -37,23 +37,21 @@ impl Devices {
     /// One commit stores session and nonces, so of several joins with the same nonce only one succeeds.
     pub(crate) async fn begin_session(
         &self,
-        app_id: &AppId,
-        dev_id: &DevId,
+        path: DevicePath<'_>,
         begin: impl Fn(&Device, &Nonces) -> Result<Session, Error>,
     ) -> Result<(Device, Session), Error> {
-        let begun = store::retry(CHANGE_ATTEMPTS_MAX, || self.try_begin_session(app_id, dev_id, &begin)).await?;
-        begun.ok_or_else(|| Error::device_conflict(app_id, dev_id))
+        let begun = store::retry(CHANGE_ATTEMPTS_MAX, || self.try_begin_session(path, &begin)).await?;
+        begun.ok_or_else(|| Error::device_conflict(path))
     }
 
     async fn try_begin_session(
         &self,
-        app_id: &AppId,
-        dev_id: &DevId,
+        path: DevicePath<'_>,
         begin: impl Fn(&Device, &Nonces) -> Result<Session, Error>,
     ) -> Result<Option<(Device, Session)>, Error> {
-        let keys = [store_keys::device(app_id, dev_id)?, store_keys::nonces(app_id, dev_id)?];
+        let keys = [store_keys::device(path)?, store_keys::nonces(path)?];
         let [entry, used] = self.store.get_array(&keys).await?;
-        let entry = entry.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        let entry = entry.ok_or_else(|| Error::device_not_found(path))?;
         let mut device = record::read(&self.sealer, &entry.value)?;
         let nonces = used.as_ref().map(|used| serde_json::from_slice(&used.value)).transpose()?;
         let mut nonces: Nonces = nonces.unwrap_or_default();
@@ -67,7 +65,7 @@ impl Devices {
             .expect_entry(&nonces_key, used.as_ref())
             .put(key, record::write(&self.sealer, &device)?)
             .put(nonces_key, serde_json::to_vec(&nonces)?)
-            .delete(store_keys::frame_counters(app_id, dev_id)?);
+            .delete(store_keys::frame_counters(path)?);
         Ok((self.store.commit(batch).await? == Commit::Done).then_some((device, session)))
     }
 

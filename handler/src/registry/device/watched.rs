@@ -1,7 +1,7 @@
 //! Devices with their alarms.
 
 use store::{Entry, Key};
-use types::{AppId, DevId};
+use types::{AppId, DevId, DevicePath};
 
 use super::{
     devices::Devices,
@@ -29,9 +29,10 @@ impl Devices {
     pub(crate) async fn watched(&self, app_id: &AppId, dev_ids: Vec<DevId>) -> Result<Vec<WatchedDevice>, Error> {
         let mut keys: Vec<Key> = Vec::with_capacity(3 * dev_ids.len());
         for dev_id in &dev_ids {
-            keys.push(store_keys::device(app_id, dev_id)?);
-            keys.push(store_keys::frame_counters(app_id, dev_id)?);
-            keys.push(store_keys::alarm(app_id, dev_id)?);
+            let path = DevicePath { app_id, dev_id };
+            keys.push(store_keys::device(path)?);
+            keys.push(store_keys::frame_counters(path)?);
+            keys.push(store_keys::alarm(path)?);
         }
         let mut found = self.store.get(&keys).await?.into_iter();
         let mut devices = Vec::with_capacity(dev_ids.len());

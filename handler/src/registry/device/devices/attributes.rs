@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use store::{Batch, Commit};
-use types::{AppId, DevId};
+use types::DevicePath;
 
 use super::{CHANGE_ATTEMPTS_MAX, Devices};
 use crate::{
@@ -42,26 +42,24 @@ impl Devices {
     /// does not exist, [`Error::Invalid`] if the attributes break a rule.
     pub(crate) async fn change_attribute(
         &self,
-        app_id: &AppId,
-        dev_id: &DevId,
+        path: DevicePath<'_>,
         change: &AttributeChange,
     ) -> Result<Option<Changed>, Error> {
-        let attempt = || self.try_change_attribute(app_id, dev_id, change);
+        let attempt = || self.try_change_attribute(path, change);
         let changed = store::retry(CHANGE_ATTEMPTS_MAX, attempt).await?;
-        changed.ok_or_else(|| Error::device_conflict(app_id, dev_id))
+        changed.ok_or_else(|| Error::device_conflict(path))
     }
 
     /// The outer none if something that was read has changed in between.
     async fn try_change_attribute(
         &self,
-        app_id: &AppId,
-        dev_id: &DevId,
+        path: DevicePath<'_>,
         change: &AttributeChange,
     ) -> Result<Option<Option<Changed>>, Error> {
-        let keys = [store_keys::summary(app_id)?, store_keys::device(app_id, dev_id)?];
+        let keys = [store_keys::summary(path.app_id)?, store_keys::device(path)?];
         let [application, stored] = self.store.get_array(&keys).await?;
-        let application = application.ok_or_else(|| Error::application_not_found(app_id))?;
-        let Some(stored) = stored else { return Err(self.absent(app_id, dev_id).await) };
+        let application = application.ok_or_else(|| Error::application_not_found(path.app_id))?;
+        let Some(stored) = stored else { return Err(self.absent(path).await) };
         let before = record::read(&self.sealer, &stored.value)?;
         let mut after = before.clone();
         change.apply(&mut after.attributes);

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt, str::FromStr};
 use history::LastHeard;
 use server::usage::Usage;
 use store::{Entry, GET_KEYS_MAX};
-use types::{AppId, DevId, Timestamp};
+use types::{AppId, DevId, DevicePath, Timestamp};
 
 use super::{Devices, READ_MAX};
 use crate::{
@@ -205,8 +205,9 @@ impl Devices {
         for part in places.chunks(GET_KEYS_MAX / 2) {
             let mut keys = Vec::with_capacity(part.len() * 2);
             for DevicePlace { dev_id, .. } in part {
-                keys.push(store_keys::device(app_id, dev_id)?);
-                keys.push(store_keys::frame_counters(app_id, dev_id)?);
+                let path = DevicePath { app_id, dev_id };
+                keys.push(store_keys::device(path)?);
+                keys.push(store_keys::frame_counters(path)?);
             }
             let mut found = self.store.get(&keys).await?.into_iter();
             let mut turn = usage.turn_for_entries().await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use server::status::ErrorChain;
 use store::{Batch, Commit, Entry};
-use types::{AppEui, AppId, DevEui, DevId, Kind, Kinded, Timestamp};
+use types::{AppEui, AppId, DevEui, DevId, DevicePath, Kind, Kinded, Timestamp};
 
 use super::{
     Place,
@@ -73,7 +73,7 @@ impl Devices {
     /// the device back to its old application.
     pub async fn complete_move(&self, moving: &Move) -> Result<Option<Ended>, Error> {
         let completed = store::retry(CHANGE_ATTEMPTS_MAX, || self.try_complete(moving)).await?;
-        let back = completed.ok_or_else(|| Error::device_conflict(&moving.to.0, &moving.to.1))?;
+        let back = completed.ok_or_else(|| Error::device_conflict((&moving.to).into()))?;
         back.transpose()
     }
 
@@ -109,8 +109,7 @@ impl Devices {
 
     /// The device that leaves with this move; none if nothing does.
     async fn left(&self, moving: &Move) -> Result<Option<Left>, Error> {
-        let (app_id, dev_id) = &moving.from;
-        let [entry] = self.store.get_array(&[store_keys::leaving(app_id, dev_id)?]).await?;
+        let [entry] = self.store.get_array(&[store_keys::leaving((&moving.from).into())?]).await?;
         let Some(entry) = entry else { return Ok(None) };
         let leaving: Leaving = serde_json::from_slice(&entry.value)?;
         if leaving.to != moving.to {
@@ -126,15 +125,16 @@ impl Devices {
 
     /// Brings the device into its new application; false if others interfered.
     async fn try_arrive(&self, moving: &Move, left: &Left) -> Result<bool, Error> {
-        let (Left { leaving, euis, .. }, (app_id, dev_id)) = (left, &moving.to);
+        let (Left { leaving, euis, .. }, path) = (left, DevicePath::from(&moving.to));
         // Once more, because it may have expired, and so that of several processes one goes on.
         match self.keep_place(moving, leaving.at, *euis, None).await? {
             Place::Arrived => return Ok(true),
             Place::Changed => return Ok(false),
             Place::Kept => {}
         }
-        let arriving_key = store_keys::arriving(app_id, dev_id)?;
-        let [summary, arriving] = self.store.get_array(&[store_keys::summary(app_id)?, arriving_key.clone()]).await?;
+        let arriving_key = store_keys::arriving(path)?;
+        let [summary, arriving] =
+            self.store.get_array(&[store_keys::summary(path.app_id)?, arriving_key.clone()]).await?;
         let (Some(summary), Some(arriving)) = (summary, arriving) else { return Ok(false) };
         let mut place = Arriving { from: moving.from.clone(), at: leaving.at, is_there: false, euis: *euis };
         // After the place was read: before a device goes back, its place is taken away.
@@ -146,7 +146,7 @@ impl Devices {
             .expect(summary.key, summary.version)
             .expect(arriving_key.clone(), arriving.version)
             .put(arriving_key, serde_json::to_vec(&place)?);
-        let batch = put_device(batch, (app_id, dev_id), left, bytes(&leaving.device))?;
+        let batch = put_device(batch, path, left, bytes(&leaving.device))?;
         let batch = self.with_first_alarm(batch, &summary.value, &left.device, left.last_seen)?;
         Ok(self.store.commit(batch).await? == Commit::Done)
     }
@@ -168,16 +168,16 @@ impl Devices {
             Taken::Changed => return Ok(None),
             Taken::Away => {}
         }
-        let (app_id, dev_id) = &moving.from;
+        let path = DevicePath::from(&moving.from);
         let mut device = record::read(&self.sealer, left.leaving.device.get().as_bytes())?;
         (device.app_id, device.dev_id) = moving.from.clone();
         let batch = Batch::new().expect(left.entry.key.clone(), left.entry.version).delete(left.entry.key.clone());
-        let batch = put_device(batch, (app_id, dev_id), left, record::write(&self.sealer, &device)?)?;
+        let batch = put_device(batch, path, left, record::write(&self.sealer, &device)?)?;
         let batch = match &left.leaving.downlinks {
-            Some(downlinks) => batch.put(store_keys::downlinks(app_id, dev_id)?, bytes(downlinks)),
+            Some(downlinks) => batch.put(store_keys::downlinks(path)?, bytes(downlinks)),
             None => batch,
         };
-        let [summary] = self.store.get_array(&[store_keys::summary(app_id)?]).await?;
+        let [summary] = self.store.get_array(&[store_keys::summary(path.app_id)?]).await?;
         let batch = match summary {
             Some(summary) => self.with_first_alarm(batch, &summary.value, &device, left.last_seen)?,
             // It is being deleted, and the device with it.
@@ -195,8 +195,7 @@ impl Devices {
     /// Frees the id and the EUIs in the new application for good, so that nobody who has begun to bring the device there
     /// can go on; [`Taken::Arrived`] if somebody has.
     async fn take_place_away(&self, moving: &Move, left: &Left) -> Result<Taken, Error> {
-        let (app_id, dev_id) = &moving.to;
-        let key = store_keys::arriving(app_id, dev_id)?;
+        let key = store_keys::arriving((&moving.to).into())?;
         let [entry] = self.store.get_array(std::array::from_ref(&key)).await?;
         let Some(arriving) = Arriving::read(entry.as_ref())? else { return Ok(Taken::Away) };
         if !arriving.is_of(&moving.from, left.leaving.at) {
@@ -213,8 +212,7 @@ impl Devices {
     /// Frees the id and the EUIs in the new application, if they are kept free for this move, which began at this time,
     /// if that is known.
     async fn free_place(&self, moving: &Move, at: Option<Timestamp>) -> Result<(), Error> {
-        let (app_id, dev_id) = &moving.to;
-        let [entry] = self.store.get_array(&[store_keys::arriving(app_id, dev_id)?]).await?;
+        let [entry] = self.store.get_array(&[store_keys::arriving((&moving.to).into())?]).await?;
         let (Some(arriving), Some(entry)) = (Arriving::read(entry.as_ref())?, entry) else { return Ok(()) };
         if arriving.is_there || !arriving.is_of(&moving.from, at.unwrap_or(arriving.at)) {
             return Ok(());
@@ -263,8 +261,8 @@ impl Devices {
     /// Makes the new application the holder of the EUIs of a device that has arrived, if the old one was deleted before
     /// it handed them over.
     async fn adopt_arrived(&self, moving: &Move) -> Result<(), Error> {
-        let (app_id, dev_id) = &moving.to;
-        let [device] = self.store.get_array(&[store_keys::device(app_id, dev_id)?]).await?;
+        let app_id = &moving.to.0;
+        let [device] = self.store.get_array(&[store_keys::device((&moving.to).into())?]).await?;
         let device = device.map(|device| record::read_without_keys(&device.value)).transpose()?;
         let Some(euis) = device.as_ref().and_then(Device::euis) else { return Ok(()) };
         let [holder] = self.store.get_array(&[store_keys::holder(euis)?]).await?;
@@ -290,7 +288,7 @@ impl Devices {
         let Some(Arriving { from, at, is_there: true, .. }) = arriving else { return Ok(()) };
         let left = self.left(&Move { from: from.clone(), to: to.clone() }).await?;
         match left.is_some_and(|left| left.leaving.at == *at) {
-            true => Err(in_flight::error(&to.0, &to.1)),
+            true => Err(in_flight::error(to.into())),
             false => Ok(()),
         }
     }
@@ -307,11 +305,10 @@ impl Devices {
 
     /// Forgets a move that has ended, or that never was decided.
     async fn forget_move(&self, moving: &Move) -> Result<(), Error> {
-        let (app_id, dev_id) = &moving.to;
         let [noted] = self.store.get_array(&[store_keys::device_move(moving.ids())?]).await?;
         let Some(noted) = noted else { return Ok(()) };
         let at: Timestamp = serde_json::from_slice(&noted.value)?;
-        let [entry] = self.store.get_array(&[store_keys::arriving(app_id, dev_id)?]).await?;
+        let [entry] = self.store.get_array(&[store_keys::arriving((&moving.to).into())?]).await?;
         // After both were read: whatever leaves now may be theirs, and has not ended.
         if self.left(moving).await?.is_some() {
             return Ok(());
@@ -341,7 +338,7 @@ impl Devices {
     pub(crate) async fn sender_elsewhere(
         &self,
         euis: (AppEui, DevEui),
-        (app_id, dev_id): (&AppId, &DevId),
+        path: DevicePath<'_>,
     ) -> Result<Option<Sender>, Error> {
         let euis = Euis { app_eui: euis.0, dev_eui: euis.1 };
         let [holder] = self.store.get_array(&[store_keys::holder(euis)?]).await?;
@@ -350,33 +347,33 @@ impl Devices {
         let keys = [store_keys::eui(&holder, euis)?, store_keys::claiming(&holder, euis)?];
         let [named, claiming] = self.store.get_array(&keys).await?;
         if claiming.as_ref().is_some_and(in_flight::is_moving) {
-            return Err(in_flight::error(app_id, dev_id));
+            return Err(in_flight::error(path));
         }
-        let Some(named) = named.filter(|_| holder != *app_id) else { return Ok(None) };
+        let Some(named) = named.filter(|_| holder != *path.app_id) else { return Ok(None) };
         let named: DevId = String::from_utf8_lossy(&named.value).parse()?;
-        self.sender(&holder, &named).await.map(Some)
+        self.sender(DevicePath { app_id: &holder, dev_id: &named }).await.map(Some)
     }
 }
 
 /// Adds to a batch that an application has the device, and its EUIs.
 fn put_device(
     batch: Batch,
-    (app_id, dev_id): (&AppId, &DevId),
+    path: DevicePath<'_>,
     Left { leaving, euis, .. }: &Left,
     device: Vec<u8>,
 ) -> Result<Batch, Error> {
-    let key = store_keys::device(app_id, dev_id)?;
+    let key = store_keys::device(path)?;
     let mut batch = batch.expect_absent(key.clone()).put(key, device);
     if let Some(counters) = &leaving.counters {
-        batch = batch.put(store_keys::frame_counters(app_id, dev_id)?, bytes(counters));
+        batch = batch.put(store_keys::frame_counters(path)?, bytes(counters));
     }
     if let Some(nonces) = &leaving.nonces {
-        batch = batch.put(store_keys::nonces(app_id, dev_id)?, bytes(nonces));
+        batch = batch.put(store_keys::nonces(path)?, bytes(nonces));
     }
     if let Some(euis) = euis {
-        let key = store_keys::eui(app_id, *euis)?;
-        batch = batch.delete(store_keys::claiming(app_id, *euis)?);
-        batch = batch.expect_absent(key.clone()).put(key, dev_id.as_str().as_bytes().to_vec());
+        let key = store_keys::eui(path.app_id, *euis)?;
+        batch = batch.delete(store_keys::claiming(path.app_id, *euis)?);
+        batch = batch.expect_absent(key.clone()).put(key, path.dev_id.as_str().as_bytes().to_vec());
     }
     Ok(batch)
 }

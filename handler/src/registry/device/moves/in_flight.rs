@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use store::{Batch, Entry, Key};
-use types::{AppId, DevId, Timestamp};
+use types::{AppId, DevId, DevicePath, Timestamp};
 
 use crate::{
     Error,
@@ -92,21 +92,21 @@ pub(in crate::registry::device) fn is_moving(claim: &Entry) -> bool {
 }
 
 /// The keys of what is stored about a device that leaves and about one that arrives under an id.
-pub(in crate::registry::device) fn keys(app_id: &AppId, dev_id: &DevId) -> Result<[Key; 2], Error> {
-    Ok([store_keys::leaving(app_id, dev_id)?, store_keys::arriving(app_id, dev_id)?])
+pub(in crate::registry::device) fn keys(path: DevicePath<'_>) -> Result<[Key; 2], Error> {
+    Ok([store_keys::leaving(path)?, store_keys::arriving(path)?])
 }
 
 /// Requires that an id at which there is no device is not one that leaves or arrives; [`Error::Moving`] if it is.
 pub(in crate::registry::device) fn expect_free(
     batch: Batch,
-    (app_id, dev_id): (&AppId, &DevId),
+    path: DevicePath<'_>,
     [leaving, arriving]: &[Option<Entry>; 2],
 ) -> Result<Batch, Error> {
     let is_kept_free = Arriving::read(arriving.as_ref())?.is_some_and(|arriving| !arriving.is_there);
     if leaving.is_some() || is_kept_free {
-        return Err(error(app_id, dev_id));
+        return Err(error(path));
     }
-    let [leaving_key, arriving_key] = keys(app_id, dev_id)?;
+    let [leaving_key, arriving_key] = keys(path)?;
     Ok(batch.expect_absent(leaving_key).expect_entry(&arriving_key, arriving.as_ref()))
 }
 
@@ -121,6 +121,6 @@ pub(super) fn bytes(record: &RawValue) -> Vec<u8> {
 }
 
 /// The error for a device that moves at this very moment.
-pub(in crate::registry::device) fn error(app_id: &AppId, dev_id: &DevId) -> Error {
-    Error::Moving(format!("device {app_id}:{dev_id}"))
+pub(in crate::registry::device) fn error(path: DevicePath<'_>) -> Error {
+    Error::Moving(format!("device {path}"))
 }
