@@ -199,12 +199,12 @@ impl Downlinks {
     /// The output of the encoder that the device has.
     async fn encode_fields(
         &self,
-        DevicePath { app_id, dev_id }: DevicePath<'_>,
+        path: DevicePath<'_>,
         fields: &str,
         port: u8,
         usage: &Usage,
     ) -> Result<Encoded, Error> {
-        let application = self.applications.get_for(app_id, dev_id).await?;
+        let application = self.applications.get_for(path).await?;
         if application.summary().conversion() == Conversion::None {
             return Err(Error::invalid("Downlink Payload", "fields supplied, but the payload format converts none"));
         }

@@ -134,7 +134,7 @@ impl Uplinks {
             return Ok(DecodedUplink { application, device, payload, decoded });
         }
         // This reads the summary again too, because the application may have changed since.
-        let application = self.applications.get_for(&application.app_id, &device.dev_id).await?;
+        let application = self.applications.get_for(device.path()).await?;
         let decoded = self.payloads.decode(&application, &payload, run).await?;
         Ok(DecodedUplink { application: application.into_parts().0, device, payload, decoded })
     }
@@ -147,8 +147,8 @@ impl Uplinks {
         reader: Reader,
     ) -> SentUplink {
         let record = |history| {
-            let (ids, result) = ((&device.app_id, &device.dev_id), (&payload, &decoded));
-            record((history, &self.payloads), ids, &application, result, Correction::default()).boxed()
+            let (path, result) = (device.path(), (&payload, &decoded));
+            record((history, &self.payloads), path, &application, result, Correction::default()).boxed()
         };
         let recorded = self.history.as_deref().map(record);
         let (outcome, failure, cost) = (outcome(&decoded), RunFailure::of(&decoded), decoded.cost);

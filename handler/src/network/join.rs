@@ -9,8 +9,8 @@ mod frame;
 use std::{collections::BTreeSet, sync::Arc};
 
 use types::{
-    AccessKey, Activation, AppId, AppKey, AppNonce, ApplicationRight, Clock, Credential, DevId, Kind, Kinded, Metadata,
-    NwkSKey, Random,
+    AccessKey, Activation, AppId, AppKey, AppNonce, ApplicationRight, Clock, Credential, DevId, DevicePath, Kind,
+    Kinded, Metadata, NwkSKey, Random,
 };
 
 pub(crate) use self::frame::{JoinAccept, JoinRequest};
@@ -94,7 +94,7 @@ impl Joins {
             Ok((device, activated)) => {
                 self.last_heard.note_joined(&device.app_id, &device.dev_id);
                 let activation = Activation { dev_addr: activated.dev_addr, ..request.activation() };
-                self.publish(&device.app_id, &device.dev_id, Event::Activation(activation)).wait().await?;
+                self.publish(device.path(), Event::Activation(activation)).wait().await?;
                 metrics::joined();
             }
             Err(error) => {
@@ -146,7 +146,7 @@ impl Joins {
         let key = self.allow_registration(&new.app_id).await?;
         match self.register(&new, key).await {
             Ok(()) => {
-                self.publish(&new.app_id, &new.dev_id, Event::Create(None)).wait().await?;
+                self.publish(new.path(), Event::Create(None)).wait().await?;
                 Ok(new)
             }
             // The same device sent two join requests at once.
@@ -185,10 +185,11 @@ impl Joins {
         let activation =
             Activation { error: Some(error.to_string()), metadata: Metadata::default(), ..request.activation() };
         // The join is refused either way, and the device tries again.
-        self.publish(&request.app_id, &request.dev_id, Event::ActivationError(activation)).forget();
+        let path = DevicePath { app_id: &request.app_id, dev_id: &request.dev_id };
+        self.publish(path, Event::ActivationError(activation)).forget();
     }
 
-    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> PublishReceipt {
+    fn publish(&self, DevicePath { app_id, dev_id }: DevicePath<'_>, event: Event) -> PublishReceipt {
         self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event })
     }
 }

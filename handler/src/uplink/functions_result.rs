@@ -79,7 +79,7 @@ impl FunctionsResult {
     pub(super) async fn add_excerpt(&mut self, applications: &Applications, device: &Device) {
         let (Some(failed), Some(text)) = (self.failed.take(), &mut self.failure) else { return };
         // The failure is told also without the line.
-        let Ok(application) = applications.get_for(&device.app_id, &device.dev_id).await else { return };
+        let Ok(application) = applications.get_for(device.path()).await else { return };
         if let Some(excerpt) = failed.excerpt(application.sources()) {
             text.push('\n');
             text.push_str(&excerpt);

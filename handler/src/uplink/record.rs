@@ -3,7 +3,7 @@
 use history::{History, Kind, Loss, NewRecord, Outcome, RecordId, logs_text, warnings_text};
 use runtime::LogEntry;
 use serde_json::value::RawValue;
-use types::{AppId, DevId, Metadata};
+use types::{DevicePath, Metadata};
 
 use crate::{
     payload::{Decoded, Payload, Payloads, Validity},
@@ -20,7 +20,7 @@ pub(crate) struct Correction {
 /// Puts an uplink into history. What this returns resolves when it is on disk, or was not kept.
 pub(crate) fn record(
     (history, payloads): (&History, &Payloads),
-    (app_id, dev_id): (&AppId, &DevId),
+    DevicePath { app_id, dev_id }: DevicePath<'_>,
     application: &ApplicationSummary,
     (payload, decoded): (&Payload, &Decoded),
     Correction { revision, corrects }: Correction,

@@ -4,7 +4,7 @@
 //! Its functions are those of a version. What came of uplinks is a record of its own.
 
 use store::{Batch, Commit, Entry};
-use types::{AppId, DevId, Kind, Kinded};
+use types::{AppId, DevicePath, Kind, Kinded};
 
 use super::{Candidate, Counts, Trial};
 use crate::{
@@ -30,13 +30,13 @@ pub struct CandidateState {
 
 impl Applications {
     /// Gets an application as a device has it: with the functions of the candidate, if it is in its share.
-    pub(crate) async fn get_for(&self, app_id: &AppId, dev_id: &DevId) -> Result<Application, Error> {
+    pub(crate) async fn get_for(&self, path: DevicePath<'_>) -> Result<Application, Error> {
         // Another change may move the text between the two reads.
-        let found = store::retry(SET_ATTEMPTS_MAX, || self.try_get_for(app_id, dev_id)).await?;
-        found.ok_or_else(|| Error::FunctionsMissing(app_id.clone()))
+        let found = store::retry(SET_ATTEMPTS_MAX, || self.try_get_for(path)).await?;
+        found.ok_or_else(|| Error::FunctionsMissing(path.app_id.clone()))
     }
 
-    async fn try_get_for(&self, app_id: &AppId, dev_id: &DevId) -> Result<Option<Application>, Error> {
+    async fn try_get_for(&self, DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Option<Application>, Error> {
         let (live, sources) = self.get(app_id).await?.into_parts();
         let live_hash = live.functions_hash;
         let summary = live.for_device(dev_id);

@@ -6,6 +6,7 @@ use api::rest::handler::DecodeReport;
 use futures::future::join_all;
 use history::{History, Loss, Outcome, RecordId};
 use tokio::time::{Instant, sleep_until};
+use types::DevicePath;
 
 use super::{
     DecodeAgain,
@@ -114,9 +115,9 @@ impl Corrector {
     fn write(&self, decoding: &Decoding, after: &After) -> impl Future<Output = Result<RecordId, Loss>> + use<> {
         let Decoding { original, .. } = decoding;
         let payload = whole_payload(original);
-        let ids = (&original.app_id, &original.dev_id);
+        let path = DevicePath { app_id: &original.app_id, dev_id: &original.dev_id };
         let made = (&payload, &after.decoded);
-        record((&self.history, &self.uplinks.payloads), ids, after.application.summary(), made, correction(decoding))
+        record((&self.history, &self.uplinks.payloads), path, after.application.summary(), made, correction(decoding))
     }
 
     /// Publishes an uplink where there is room for more than live messages, and waits until the next one may be.
