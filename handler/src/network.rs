@@ -72,7 +72,7 @@ impl NetworkEvents {
         let dev_id = self.device(registration, &device).await?;
         let now = self.clock.now();
         self.traffic.activations.mark(now);
-        self.uplinks.last_heard.note_joined(&registration.app_id, &dev_id);
+        self.uplinks.last_heard.note_joined(DevicePath { app_id: &registration.app_id, dev_id: &dev_id });
         metrics::joined();
         let time = received.unwrap_or(now).to_rfc3339();
         let NetworkDevice { app_eui, dev_eui, .. } = device;

@@ -151,7 +151,7 @@ impl Operations {
         let permit = self.permit(credential, &device.app_id).await?;
         uncancellable(async move {
             let change = this.change_device(permit, &device).await?;
-            this.uplinks.last_heard.note_changed(&device.app_id, &device.dev_id);
+            this.uplinks.last_heard.note_changed(device.path());
             let event = change.event(&device, this.clock.now());
             this.publish(device.app_id, device.dev_id, event);
             Ok(())

@@ -92,7 +92,7 @@ impl Joins {
         let result = self.activate(&request).await;
         match &result {
             Ok((device, activated)) => {
-                self.last_heard.note_joined(&device.app_id, &device.dev_id);
+                self.last_heard.note_joined(device.path());
                 let activation = Activation { dev_addr: activated.dev_addr, ..request.activation() };
                 self.publish(device.path(), Event::Activation(activation)).wait().await?;
                 metrics::joined();

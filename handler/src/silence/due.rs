@@ -119,7 +119,7 @@ impl Watcher {
         let app_id = &turn.watched.app_id;
         let (mut steps, mut silent, mut open) = (Vec::new(), Vec::new(), Vec::new());
         for device in unheard {
-            let (_, complete_since) = self.with.last_heard.last(app_id, &device.found.dev_id);
+            let (_, complete_since) = self.with.last_heard.last(DevicePath { app_id, dev_id: &device.found.dev_id });
             match device.found.alarm.clone().filter(|alarm| complete_since > alarm.since) {
                 Some(alarm) => open.push((alarm, complete_since, device)),
                 None => silent.push(device),
@@ -148,7 +148,7 @@ impl Watcher {
 
     /// Returns true if this process has heard a device by now. The next pass sets its alarm.
     fn was_heard(&self, turn: &Turn, Unheard { found, .. }: &Unheard) -> bool {
-        let (heard, _) = self.with.last_heard.last(&turn.watched.app_id, &found.dev_id);
+        let (heard, _) = self.with.last_heard.last(DevicePath { app_id: &turn.watched.app_id, dev_id: &found.dev_id });
         let heard = heard.filter(|heard| *heard <= self.clock.now());
         heard.zip(found.alarm.as_ref()).is_some_and(|(heard, alarm)| heard > alarm.since)
     }

@@ -2,7 +2,7 @@
 //! could set the alarm again. History has the uplink.
 
 use server::status::ErrorChain;
-use types::{AppId, DevId, Timestamp};
+use types::{AppId, DevId, DevicePath, Timestamp};
 
 use super::{environment::Watcher, history::last_heard_before, turn::DEVICES};
 use crate::Error;
@@ -28,7 +28,7 @@ impl Watcher {
                 if let (Some(alarm), Some(last)) = (reported, last)
                     && last > alarm.since
                 {
-                    self.with.last_heard.note_heard_before(app_id, &found.dev_id, last);
+                    self.with.last_heard.note_heard_before(DevicePath { app_id, dev_id: &found.dev_id }, last);
                 }
             }
         }

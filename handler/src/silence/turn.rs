@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use store::{Batch, Commit, Entry, Key};
-use types::{DevId, SilentAfter, Timestamp};
+use types::{DevId, DevicePath, SilentAfter, Timestamp};
 
 use super::{
     environment::Watcher,
@@ -142,7 +142,7 @@ impl Watcher {
 
     /// Judges a device as far as this process knows; none if it is gone.
     pub(super) fn judge_found(&self, turn: &Turn, found: &WatchedDevice, now: Timestamp) -> Option<Verdict> {
-        let (heard, _) = self.with.last_heard.last(&turn.watched.app_id, &found.dev_id);
+        let (heard, _) = self.with.last_heard.last(DevicePath { app_id: &turn.watched.app_id, dev_id: &found.dev_id });
         let device = found.device.as_ref()?;
         Some(judge(device, found.alarm.as_ref(), turn.after, heard, now))
     }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use server::ledger::{Owner, Owners};
-use types::{AppId, Clock, DevId, Timestamp};
+use types::{AppId, Clock, DevId, DevicePath, Timestamp};
 
 pub(crate) use self::changed::ChangedDevices;
 use self::{changed::Changed, times::Times};
@@ -52,42 +52,42 @@ impl LastHeardTimes {
     /// Notes that a device was heard, if its silence is noticed.
     pub(super) fn note(&self, application: &ApplicationSummary, device: &Device) {
         let Some(after) = application.silent_after else { return };
-        let ids = (&application.app_id, &device.dev_id);
+        let path = DevicePath { app_id: &application.app_id, dev_id: &device.dev_id };
         let mut state = self.state();
         // What is not noted must not be taken for the last time later.
-        let Some(after) = after.of_device(&device.attributes) else { return state.times.forget_device(ids.0, ids.1) };
+        let Some(after) = after.of_device(&device.attributes) else { return state.times.forget_device(path) };
         let now = self.clock.now();
-        let last = state.times.note(ids.0, ids.1, now);
+        let last = state.times.note(path, now);
         // It may have been reported as silent since. After the clock was set back, nothing is known.
         if last.is_none_or(|last| last > now || now.since(last) >= after.duration()) {
-            state.changed.note(ids.0, ids.1);
+            state.changed.note(path);
         }
         self.make_room(&mut state, now);
     }
 
     /// Notes that a device has joined, and that its alarm is to be looked at: its silence may have been reported.
-    pub(crate) fn note_joined(&self, app_id: &AppId, dev_id: &DevId) {
+    pub(crate) fn note_joined(&self, path: DevicePath<'_>) {
         let mut state = self.state();
         let now = self.clock.now();
-        state.times.note(app_id, dev_id, now);
-        state.changed.note(app_id, dev_id);
+        state.times.note(path, now);
+        state.changed.note(path);
         self.make_room(&mut state, now);
     }
 
     /// Notes when a process before this one heard a device, unless this one has, and that its alarm is to be looked at.
-    pub(crate) fn note_heard_before(&self, app_id: &AppId, dev_id: &DevId, at: Timestamp) {
+    pub(crate) fn note_heard_before(&self, path: DevicePath<'_>, at: Timestamp) {
         let mut state = self.state();
-        if state.times.last(app_id, dev_id).0.is_none() {
-            state.times.note(app_id, dev_id, at);
+        if state.times.last(path).0.is_none() {
+            state.times.note(path, at);
         }
-        state.changed.note(app_id, dev_id);
+        state.changed.note(path);
         self.make_room(&mut state, self.clock.now());
     }
 
     /// Notes that the alarm of a device is to be looked at, because the device was set, or came.
-    pub(crate) fn note_changed(&self, app_id: &AppId, dev_id: &DevId) {
+    pub(crate) fn note_changed(&self, path: DevicePath<'_>) {
         let mut state = self.state();
-        state.changed.note(app_id, dev_id);
+        state.changed.note(path);
         self.make_room(&mut state, self.clock.now());
     }
 
@@ -103,7 +103,7 @@ impl LastHeardTimes {
 
     /// Puts back what was taken and could not be looked at.
     pub(crate) fn put_back(&self, app_id: &AppId, dev_ids: &[DevId]) {
-        dev_ids.iter().for_each(|dev_id| self.note_changed(app_id, dev_id));
+        dev_ids.iter().for_each(|dev_id| self.note_changed(DevicePath { app_id, dev_id }));
     }
 
     /// Notes that somebody begins to look at all devices of an application.
@@ -117,8 +117,8 @@ impl LastHeardTimes {
     }
 
     /// When a device was last heard, if it is remembered; and the time since which all that were heard are.
-    pub(crate) fn last(&self, app_id: &AppId, dev_id: &DevId) -> (Option<Timestamp>, Timestamp) {
-        self.state().times.last(app_id, dev_id)
+    pub(crate) fn last(&self, path: DevicePath<'_>) -> (Option<Timestamp>, Timestamp) {
+        self.state().times.last(path)
     }
 
     /// Forgets the devices of an application whose silence is not noticed.
@@ -198,7 +198,7 @@ mod tests {
         for pause_s in [0, 3599, 3600, 60] {
             clock.advance(Duration::from_secs(pause_s));
             last_heard.note(&app, &device);
-            assert_eq!(last_heard.last(&app.app_id, &device.dev_id), (Some(clock.now()), started));
+            assert_eq!(last_heard.last(device.path()), (Some(clock.now()), started));
             changed.push(taken(&last_heard, &app.app_id).len());
         }
         clock.set_back(Duration::from_secs(1));
@@ -206,7 +206,7 @@ mod tests {
         changed.push(taken(&last_heard, &app.app_id).len());
         assert_eq!(changed, [1, 0, 1, 0, 1]);
         last_heard.forget(clock.now());
-        assert_eq!(last_heard.last(&app.app_id, &device.dev_id), (None, clock.now()));
+        assert_eq!(last_heard.last(device.path()), (None, clock.now()));
     }
 
     #[test]
@@ -216,8 +216,8 @@ mod tests {
         last_heard.note(&app, &device);
         taken(&last_heard, &app.app_id);
         clock.advance(Duration::from_secs(60));
-        last_heard.note_joined(&app.app_id, &device.dev_id);
-        assert_eq!(last_heard.last(&app.app_id, &device.dev_id).0, Some(clock.now()));
+        last_heard.note_joined(device.path());
+        assert_eq!(last_heard.last(device.path()).0, Some(clock.now()));
         assert_eq!(taken(&last_heard, &app.app_id), HashSet::from([device.dev_id]));
     }
 
@@ -225,7 +225,7 @@ mod tests {
     fn what_is_put_back_is_looked_at_again() {
         let last_heard = LastHeardTimes::new(ManualClock::new());
         let app_id = application("my-app").app_id;
-        last_heard.note_changed(&app_id, &device("dev-1").dev_id);
+        last_heard.note_changed(device("dev-1").path());
         let changed: Vec<DevId> = taken(&last_heard, &app_id).into_iter().collect();
         assert_eq!(last_heard.changed_applications(), HashSet::new());
         last_heard.put_back(&app_id, &changed);
@@ -242,10 +242,10 @@ mod tests {
         let mut off = device("dev-1");
         off.attributes.insert(types::SILENT_AFTER.to_owned(), "off".to_owned());
         last_heard.note(&app, &off);
-        assert_eq!(last_heard.last(&app.app_id, &off.dev_id).0, None);
+        assert_eq!(last_heard.last(off.path()).0, None);
         last_heard.note(&app, &device("dev-2"));
         last_heard.forget_application(&app.app_id);
         assert_eq!(last_heard.changed_applications(), HashSet::new());
-        assert_eq!(last_heard.last(&app.app_id, &device("dev-2").dev_id), (None, clock.now()));
+        assert_eq!(last_heard.last(device("dev-2").path()), (None, clock.now()));
     }
 }

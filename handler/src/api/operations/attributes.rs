@@ -49,9 +49,10 @@ impl Operations {
         dev_id: &DevId,
         change: &AttributeChange,
     ) -> Result<bool, Error> {
-        let changed = self.devices.change_attribute(DevicePath { app_id, dev_id }, change).await?;
+        let path = DevicePath { app_id, dev_id };
+        let changed = self.devices.change_attribute(path, change).await?;
         let Some(Changed { before, after }) = changed else { return Ok(false) };
-        self.uplinks.last_heard.note_changed(app_id, dev_id);
+        self.uplinks.last_heard.note_changed(path);
         let event = Change::Updated(Box::new(before)).event(&after, self.clock.now());
         self.publish(app_id.clone(), dev_id.clone(), event);
         Ok(true)

@@ -95,8 +95,8 @@ impl Operations {
 
     /// Has the alarm of a device looked at, wherever it is now.
     fn note_moved(&self, Move { from, to }: &Move) {
-        for (app_id, dev_id) in [from, to] {
-            self.uplinks.last_heard.note_changed(app_id, dev_id);
+        for ids in [from, to] {
+            self.uplinks.last_heard.note_changed(ids.into());
         }
     }
 }

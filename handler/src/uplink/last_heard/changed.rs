@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use server::ledger::Owner;
-use types::{AppId, DevId};
+use types::{AppId, DevId, DevicePath};
 
 use super::owners::largest_first;
 
@@ -57,7 +57,7 @@ impl Changed {
         self.applications.keys().cloned().collect()
     }
 
-    pub(super) fn note(&mut self, app_id: &AppId, dev_id: &DevId) {
+    pub(super) fn note(&mut self, DevicePath { app_id, dev_id }: DevicePath<'_>) {
         match self.applications.get_mut(app_id) {
             Some(Noted::These(dev_ids) | Noted::Since(dev_ids)) => {
                 if dev_ids.insert(dev_id.clone()) {
@@ -157,14 +157,14 @@ impl Changed {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::owners::examples::{app, by_first_letter, dev},
+        super::owners::examples::{app, by_first_letter, dev, path},
         *,
     };
 
     #[test]
     fn devices_are_taken_once_and_in_parts() {
         let mut changed = Changed::new(1 << 20);
-        (0..5).chain(0..5).for_each(|number| changed.note(&app("my-app"), &dev(number)));
+        (0..5).chain(0..5).for_each(|number| changed.note(path(&app("my-app"), &dev(number))));
         assert_eq!(changed.applications(), HashSet::from([app("my-app")]));
         let mut taken = HashSet::new();
         for count in [3, 2, 0] {
@@ -178,17 +178,17 @@ mod tests {
     #[test]
     fn all_devices_of_the_owner_who_has_most_are_looked_at() {
         let mut changed = Changed::new(3 * APPLICATION_BYTES + 12 * DEVICE_BYTES);
-        changed.note(&app("few"), &dev(0));
-        changed.note(&app("many-2"), &dev(0));
+        changed.note(path(&app("few"), &dev(0)));
+        changed.note(path(&app("many-2"), &dev(0)));
         for number in 0..20 {
-            changed.note(&app("many-1"), &dev(number));
+            changed.note(path(&app("many-1"), &dev(number)));
             assert!(changed.make_room(by_first_letter).is_empty() && changed.bytes <= changed.bytes_max, "{number}");
         }
         assert_eq!(changed.take(&app("few"), 9), ChangedDevices::These(vec![dev(0)]));
         for app_id in ["many-1", "many-2"] {
             changed.begin_all(&app(app_id));
             // One that was looked at already.
-            changed.note(&app(app_id), &dev(0));
+            changed.note(path(&app(app_id), &dev(0)));
             assert_eq!(changed.take(&app(app_id), 9), ChangedDevices::All);
             changed.end_all(&app(app_id));
             assert_eq!(changed.take(&app(app_id), 9), ChangedDevices::These(vec![dev(0)]));
@@ -200,11 +200,11 @@ mod tests {
     #[test]
     fn applications_of_the_owner_who_has_too_many_are_forgotten() {
         let mut changed = Changed::new(9 * APPLICATION_BYTES);
-        changed.note(&app("few"), &dev(0));
+        changed.note(path(&app("few"), &dev(0)));
         let mut forgotten = Vec::new();
         for number in 0..7 {
             assert!(forgotten.is_empty(), "{number}");
-            changed.note(&app(&format!("many-{number}")), &dev(0));
+            changed.note(path(&app(&format!("many-{number}")), &dev(0)));
             forgotten = changed.make_room(by_first_letter);
         }
         assert_eq!((forgotten.len(), changed.applications()), (7, HashSet::from([app("few")])));

@@ -27,7 +27,7 @@ pub(super) mod examples {
     use std::sync::Arc;
 
     use server::ledger::Owner;
-    use types::{AppId, DevId};
+    use types::{AppId, DevId, DevicePath};
 
     pub(in crate::uplink::last_heard) fn app(text: &str) -> AppId {
         text.parse().unwrap()
@@ -35,6 +35,10 @@ pub(super) mod examples {
 
     pub(in crate::uplink::last_heard) fn dev(number: usize) -> DevId {
         format!("dev-{number}").parse().unwrap()
+    }
+
+    pub(in crate::uplink::last_heard) fn path<'a>(app_id: &'a AppId, dev_id: &'a DevId) -> DevicePath<'a> {
+        DevicePath { app_id, dev_id }
     }
 
     /// Applications whose ids begin alike belong to one user.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use server::ledger::Owner;
-use types::{AppId, DevId, Timestamp};
+use types::{AppId, DevicePath, Timestamp};
 
 use super::owners::largest_first;
 
@@ -49,7 +49,7 @@ impl Times {
     }
 
     /// Notes that a device was heard now, and returns when it was before, if that is known.
-    pub(super) fn note(&mut self, app_id: &AppId, dev_id: &DevId, now: Timestamp) -> Option<Timestamp> {
+    pub(super) fn note(&mut self, DevicePath { app_id, dev_id }: DevicePath<'_>, now: Timestamp) -> Option<Timestamp> {
         let (id, since) = (self.hasher.hash_one(dev_id), self.group_since(app_id));
         let devices = match self.applications.entry(app_id.clone()) {
             Entry::Occupied(devices) => devices.into_mut(),
@@ -66,7 +66,7 @@ impl Times {
     }
 
     /// When a device was last heard, if that is known; and the time since which all that were heard are.
-    pub(super) fn last(&self, app_id: &AppId, dev_id: &DevId) -> (Option<Timestamp>, Timestamp) {
+    pub(super) fn last(&self, DevicePath { app_id, dev_id }: DevicePath<'_>) -> (Option<Timestamp>, Timestamp) {
         match self.applications.get(app_id) {
             Some(devices) => (devices.last.get(&self.hasher.hash_one(dev_id)).copied(), devices.since),
             None => (None, self.group_since(app_id)),
@@ -74,7 +74,7 @@ impl Times {
     }
 
     /// Forgets a device that is not watched.
-    pub(super) fn forget_device(&mut self, app_id: &AppId, dev_id: &DevId) {
+    pub(super) fn forget_device(&mut self, DevicePath { app_id, dev_id }: DevicePath<'_>) {
         let id = self.hasher.hash_one(dev_id);
         let devices = self.applications.get_mut(app_id);
         if devices.is_some_and(|devices| devices.last.remove(&id).is_some()) {
@@ -129,7 +129,7 @@ impl Times {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::owners::examples::{app, by_first_letter, dev},
+        super::owners::examples::{app, by_first_letter, dev, path},
         *,
     };
 
@@ -141,36 +141,36 @@ mod tests {
     fn the_owner_who_has_most_is_forgotten_and_others_are_not() {
         let mut times = Times::new(at(0), 100 * (APPLICATION_BYTES + DEVICE_BYTES));
         for number in 0..20 {
-            times.note(&app(&format!("few-{number}")), &dev(0), at(10));
+            times.note(path(&app(&format!("few-{number}")), &dev(0)), at(10));
         }
         let mut forgotten = Vec::new();
         for number in 0..1000 {
-            times.note(&app(&format!("many-{number}")), &dev(0), at(20));
+            times.note(path(&app(&format!("many-{number}")), &dev(0)), at(20));
             times.make_room(by_first_letter, at(30));
             assert!(times.bytes <= times.bytes_max, "{number}");
             forgotten.extend((times.applications.len() == 20).then_some(number));
         }
         assert_eq!(forgotten, (80..1000).step_by(81).collect::<Vec<_>>(), "once an owner has 81 applications");
         for number in 0..20 {
-            assert_eq!(times.last(&app(&format!("few-{number}")), &dev(0)), (Some(at(10)), at(0)));
+            assert_eq!(times.last(path(&app(&format!("few-{number}")), &dev(0))), (Some(at(10)), at(0)));
         }
-        assert_eq!(times.last(&app("many-0"), &dev(0)), (None, at(30)));
+        assert_eq!(times.last(path(&app("many-0"), &dev(0))), (None, at(30)));
     }
 
     #[test]
     fn what_is_forgotten_is_not_said_to_be_known() {
         let mut times = Times::new(at(0), APPLICATION_BYTES + 9 * DEVICE_BYTES);
         for number in 0..10 {
-            times.note(&app("large"), &dev(number), at(10));
+            times.note(path(&app("large"), &dev(number)), at(10));
         }
         times.make_room(by_first_letter, at(20));
-        assert_eq!((times.last(&app("large"), &dev(3)), times.bytes), ((None, at(20)), 0));
-        times.note(&app("large"), &dev(3), at(30));
-        assert_eq!(times.last(&app("large"), &dev(3)), (Some(at(30)), at(20)));
-        times.forget_device(&app("large"), &dev(3));
-        assert_eq!((times.last(&app("large"), &dev(3)), times.bytes), ((None, at(20)), APPLICATION_BYTES));
+        assert_eq!((times.last(path(&app("large"), &dev(3))), times.bytes), ((None, at(20)), 0));
+        times.note(path(&app("large"), &dev(3)), at(30));
+        assert_eq!(times.last(path(&app("large"), &dev(3))), (Some(at(30)), at(20)));
+        times.forget_device(path(&app("large"), &dev(3)));
+        assert_eq!((times.last(path(&app("large"), &dev(3))), times.bytes), ((None, at(20)), APPLICATION_BYTES));
         times.forget(at(40));
-        assert_eq!((times.last(&app("other"), &dev(1)), times.bytes), ((None, at(40)), 0));
+        assert_eq!((times.last(path(&app("other"), &dev(1))), times.bytes), ((None, at(40)), 0));
     }
 
     #[test]
