@@ -47,18 +47,20 @@ impl Search {
         Ok(handler.find_devices(self.request(app_id, PAGE, after.to_owned())).await?)
     }
 
-    /// All devices that match, without their keys; refused if there are more than `count_max`.
-    pub(super) async fn all(&self, handler: &HandlerClient, app_id: &AppId, count_max: usize) -> Result<Vec<Device>> {
-        let (mut devices, mut after) = (Vec::new(), String::new());
+    /// The ids of all devices that match, in no order that counts; refused if there are more than `count_max`.
+    pub(super) async fn all(&self, handler: &HandlerClient, app_id: &AppId, count_max: usize) -> Result<Vec<String>> {
+        // With the other order, the handler would go through all of history for each part.
+        let search = Self { by_last_seen: false, ..self.clone() };
+        let (mut dev_ids, mut after) = (Vec::new(), String::new());
         loop {
-            let found = handler.find_devices(self.request(app_id, FOUND, after)).await?;
+            let found = handler.find_devices(search.request(app_id, FOUND, after)).await?;
             if found.is_cut || found.total as usize > count_max {
                 let must = format!("must be at most {count_max} at once: search for some of them");
                 return Err(Error::Invalid { what: "Devices", must });
             }
-            devices.extend(found.devices);
+            dev_ids.extend(found.devices.into_iter().map(|device| device.dev_id));
             if found.next.is_empty() {
-                return Ok(devices);
+                return Ok(dev_ids);
             }
             after = found.next;
         }

@@ -91,8 +91,8 @@ impl Many {
         let handler = request.handler().await?;
         let _turn = request.console.device_lists.take(&request.owner()).await;
         let search = Search::sent(sent, request.console.clock.now())?;
-        let devices = search.all(&handler, request.app_id(), MANY_MAX).await?;
-        Self::bounded(devices.into_iter().map(|device| device.dev_id.parse().map_err(Error::from)))
+        let dev_ids = search.all(&handler, request.app_id(), MANY_MAX).await?;
+        Self::bounded(dev_ids.into_iter().map(|dev_id| dev_id.parse().map_err(Error::from)))
     }
 
     fn named(sent: &Sent) -> Result<Self> {

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use api::handler::Device;
 use askama::Template;
 use axum::response::{IntoResponse, Response};
 use client::handler::HandlerClient;
@@ -126,10 +125,9 @@ async fn take_step(request: &InApplication, chosen: &Many, sent: &Sent) -> Resul
 /// The devices that the other application can take, and why it cannot take the others.
 async fn preview(request: &InApplication, handler: &HandlerClient, chosen: &Many, to: &AppId) -> Result<Preview> {
     let _turn = request.console.device_lists.take(&request.owner()).await;
-    let ids = |devices: Vec<Device>| devices.into_iter().map(|device| device.dev_id).collect::<HashSet<_>>();
     let everything = Search::default();
-    let here = ids(everything.all(handler, request.app_id(), LISTED_MAX).await?);
-    let there = ids(everything.all(handler, to, LISTED_MAX).await?);
+    let here: HashSet<_> = everything.all(handler, request.app_id(), LISTED_MAX).await?.into_iter().collect();
+    let there: HashSet<_> = everything.all(handler, to, LISTED_MAX).await?.into_iter().collect();
     let reason = |dev_id: &DevId| match here.contains(dev_id.as_str()) {
         false => Some("it is not in this application any more".to_owned()),
         true => there.contains(dev_id.as_str()).then(|| format!("{to} has a device with this id already")),
