@@ -23,6 +23,8 @@ pub(crate) const NEWEST_DEVICES_MAX: usize = 50;
 pub(crate) const NEWEST_MAX: usize = 20;
 /// Maximum size of all of them in bytes, so that they fit into a response.
 const NEWEST_BYTES_MAX: usize = 2 << 20;
+/// Maximum size of what is read of each in bytes, with the details that are left out of the response.
+const READ_BYTES_MAX: usize = 1 << 20;
 /// Number of devices that are looked for at the same time.
 const LOOKS_MAX: usize = 4;
 /// Time after which what was not found is not known: somebody waits for a page.
@@ -34,7 +36,7 @@ pub(crate) struct NewestOf {
     pub(crate) limit: usize,
 }
 
-/// The newest uplinks of devices, and the devices of which nothing is known.
+/// The newest uplinks of devices, and the devices of which nothing is known, or whose uplinks have no room.
 #[derive(Debug, Default)]
 pub(crate) struct NewestUplinks {
     pub(crate) uplinks: Vec<Record>,
@@ -84,14 +86,14 @@ impl Operations {
         let NewestOf { dev_ids, limit } = wanted;
         let (end, bytes_max) = (Instant::now() + LOOK_TIME_MAX, NEWEST_BYTES_MAX / dev_ids.len().max(1));
         let looks = stream::iter(dev_ids).map(|dev_id| async move {
-            let query = Query { limit, bytes_max, ..newest_of(app_id, &dev_id) };
+            let query = Query { limit, bytes_max: READ_BYTES_MAX, ..newest_of(app_id, &dev_id) };
             (dev_id, timeout_at(end, self.history.query(query)).await)
         });
         let mut looks = looks.buffered(LOOKS_MAX);
         let (mut newest, mut bytes_left) = (NewestUplinks::default(), NEWEST_BYTES_MAX);
         while let Some((dev_id, look)) = looks.next().await {
             let page = look.ok().transpose()?.filter(is_known);
-            let records: Option<Vec<_>> = page.map(|page| page.records.into_iter().map(without_details).collect());
+            let records = page.map(|page| fitting(page.records, bytes_max));
             let bytes: usize = records.iter().flatten().map(size).sum();
             match records.zip(bytes_left.checked_sub(bytes)) {
                 Some((records, left)) => {
@@ -117,6 +119,17 @@ fn is_known(page: &Page) -> bool {
     !page.records.is_empty() || page.skipped.iter().all(|skipped| skipped.is_foreign)
 }
 
+/// The first of these without details, as many as are of so many bytes, but at least one.
+fn fitting(records: Vec<Record>, bytes_max: usize) -> Vec<Record> {
+    let mut bytes = 0;
+    let fits = |record: &Record| {
+        let is_first = bytes == 0;
+        bytes += size(record);
+        is_first || bytes <= bytes_max
+    };
+    records.into_iter().map(without_details).take_while(fits).collect()
+}
+
 fn without_details(record: Record) -> Record {
     let empty = String::new;
     Record { metadata: empty(), extra: empty(), normalized: empty(), logs: empty(), warnings: empty(), ..record }
@@ -125,4 +138,55 @@ fn without_details(record: Record) -> Record {
 /// About the size of a record in a response, in bytes.
 fn size(record: &Record) -> usize {
     size_of::<Record>() + record.payload.len() + record.result.len() + record.failure.as_ref().map_or(0, String::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use ::history::{Outcome, RecordId};
+    use types::Timestamp;
+
+    use super::*;
+
+    fn record(metadata_bytes: usize, result_bytes: usize) -> Record {
+        Record {
+            id: RecordId::new(1, 0, 0),
+            received: Timestamp::default(),
+            app_id: "my-app".parse().unwrap(),
+            dev_id: "dev-1".parse().unwrap(),
+            kind: Kind::Uplink,
+            port: 1,
+            counter: 0,
+            confirmed: false,
+            is_retry: false,
+            payload: Vec::new(),
+            metadata: "m".repeat(metadata_bytes),
+            extra: String::new(),
+            seed: None,
+            functions: None,
+            version: None,
+            limits: None,
+            outcome: Outcome::Decoded,
+            result: "r".repeat(result_bytes),
+            normalized: String::new(),
+            failure: None,
+            logs: String::new(),
+            warnings: String::new(),
+            fuel: 0,
+            revision: 0,
+            corrects: None,
+        }
+    }
+
+    // Conformance: Devices are found by text and by when they were last seen; their newest uplinks
+    #[test]
+    fn details_take_no_room_from_the_newest_uplinks_and_one_is_always_there() {
+        let fit = |metadata_bytes: usize, result_bytes: usize| {
+            fitting(vec![record(metadata_bytes, result_bytes); NEWEST_MAX], 40_000)
+        };
+        let heard_by_many_gateways = fit(9000, 100);
+        assert_eq!(heard_by_many_gateways.len(), NEWEST_MAX);
+        assert!(heard_by_many_gateways.iter().all(|record| record.metadata.is_empty() && record.result.len() == 100));
+        assert_eq!(fit(0, 15_000).len(), 2);
+        assert_eq!(fit(0, 50_000).len(), 1);
+    }
 }

@@ -32,7 +32,7 @@ pub struct FoundDevices {
 pub struct NewestUplinks {
     /// One device after the other, the newest first. Without metadata, extra, normalized fields, logs and warnings.
     pub uplinks: Vec<Record>,
-    /// The devices of which nothing is known, because history could not be read, or not within a second.
+    /// The devices whose uplinks are not here: history could not be read, or not within a second, or they have no room.
     #[serde(skip_serializing_if = "is_default")]
     pub unknown: Vec<String>,
 }
