@@ -16,6 +16,8 @@ use crate::{
 pub(crate) const CHANGED_MAX: usize = 500;
 /// Number of devices that are changed at the same time.
 const PARALLEL: usize = 8;
+/// Cost of a device, in entries of a list: about that of a request that changes it alone.
+const CHANGE_ENTRIES: usize = 10;
 
 /// The outcome for a device: true if it was changed, false if it was so already.
 pub(crate) type Outcome = (DevId, Result<bool, Error>);
@@ -32,7 +34,7 @@ impl Operations {
         self.access.allow(caller, &app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
         self.applications.check_registered(&app_id).await?;
         uncancellable(async move {
-            usage.add_entries(dev_ids.len());
+            usage.add_entries(dev_ids.len().saturating_mul(CHANGE_ENTRIES));
             let (this, app_id, change) = (&this, &app_id, &change);
             let outcomes = stream::iter(dev_ids).map(|dev_id| async move {
                 let outcome = this.change_attribute_of(app_id, &dev_id, change).await;
