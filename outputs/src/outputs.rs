@@ -152,14 +152,12 @@ impl Outputs {
             workers: workers.clone(),
             appender: appender.clone(),
         };
-        let workers_of_webhooks = workers.clone();
-        let queues_of_webhooks = queues.clone();
         let webhooks = Webhooks {
             stored,
-            queues: queues_of_webhooks,
+            queues: queues.clone(),
             index,
             destinations: destinations.clone(),
-            workers: workers_of_webhooks,
+            workers: workers.clone(),
         };
         let tasks = vec![
             AbortOnDropHandle::new(tokio::spawn(refresh_index(appender.clone()))),
