@@ -2,7 +2,8 @@
 //! memory, in a ring for each destination. All rings have a limit; beyond it, the owner who has most of them loses one.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -19,6 +20,8 @@ use crate::{Settings, destination::Destination, message::EVENTS, queue::StoredMe
 const DEV_ID_BYTES_MAX: usize = 36;
 /// Bytes of a ring without messages, with the names that lead to it, rounded up.
 const RING_BYTES: usize = 512;
+/// The part of all rings that makes room at once: to choose them, it takes a look at all.
+const ROOM_SHARE: usize = 16;
 
 /// A message that left the queue of its destination: it was delivered, or given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -199,7 +202,7 @@ impl Recent {
             return ring.clone();
         }
         if rings.count >= self.rings_max {
-            rings.make_room();
+            rings.make_room(self.rings_max.div_ceil(ROOM_SHARE));
         }
         let ring = Arc::new(Ring { used: AtomicU64::new(0), messages: Mutex::new(Some(VecDeque::new())) });
         rings.owners.entry(owner.clone()).or_default().insert(destination.clone(), ring.clone());
@@ -214,19 +217,28 @@ impl Recent {
 }
 
 impl Rings {
-    /// Removes a ring of the owner who has most of them: the one that was used least recently.
-    fn make_room(&mut self) {
-        let oldest = |rings: &HashMap<Destination, Arc<Ring>>| {
-            let (destination, ring) = rings.iter().min_by_key(|(_, ring)| ring.used())?;
-            Some((ring.used(), destination.clone()))
-        };
-        let most = self.owners.values().map(HashMap::len).max().unwrap_or_default();
-        let owners = self.owners.iter().filter(|(_, rings)| rings.len() == most);
-        let candidates = owners.filter_map(|(owner, rings)| Some((oldest(rings)?, owner)));
-        if let Some(((_, destination), owner)) = candidates.min_by_key(|((used, _), _)| *used) {
-            let owner = owner.clone();
+    /// Removes so many rings, each of the owner who then has most: the one that was used least recently.
+    fn make_room(&mut self, count: usize) {
+        for (owner, destination) in self.least_recent(count) {
             self.remove(&owner, &destination);
         }
+    }
+
+    fn least_recent(&self, count: usize) -> Vec<(Owner, Destination)> {
+        let mut owners: Vec<_> = self.owners.iter().map(|(owner, rings)| (owner, by_use(rings))).collect();
+        let place = |index: usize, rings: &[(u64, &Destination)]| Some((rings.len(), Reverse(rings.last()?.0), index));
+        let places = owners.iter().enumerate().filter_map(|(index, (_, rings))| place(index, rings));
+        let mut places: BinaryHeap<_> = places.collect();
+        let mut least_recent = Vec::with_capacity(count);
+        while least_recent.len() < count
+            && let Some((_, _, index)) = places.pop()
+            && let Some((owner, rings)) = owners.get_mut(index)
+            && let Some((_, destination)) = rings.pop()
+        {
+            places.extend(place(index, rings));
+            least_recent.push(((*owner).clone(), destination.clone()));
+        }
+        least_recent
     }
 
     fn remove(&mut self, owner: &Owner, destination: &Destination) {
@@ -239,6 +251,13 @@ impl Rings {
             self.owners.remove(owner);
         }
     }
+}
+
+/// The rings of an owner with their last use, the least recent one last.
+fn by_use(rings: &HashMap<Destination, Arc<Ring>>) -> Vec<(u64, &Destination)> {
+    let mut by_use: Vec<_> = rings.iter().map(|(destination, ring)| (ring.used(), destination)).collect();
+    by_use.sort_unstable_by_key(|(used, _)| Reverse(*used));
+    by_use
 }
 
 impl Ring {
@@ -345,6 +364,21 @@ mod tests {
         recent.forget((&alice, &names[0]));
         recent.keep(&mut first, (&alice, &names[0]), &[left(3, 1000, 1001)]);
         assert_eq!(recent.list((&alice, &names[0])).len(), 1);
+    }
+
+    #[test]
+    fn room_is_made_for_several_rings_and_not_by_who_has_few() {
+        let (recent, alice, bobby) = (recent(1, 32), owner("alice"), owner("bobby"));
+        let names: Vec<_> = (0..31).map(|number| destination(&format!("hook-{number}"))).collect();
+        recent.keep(&mut None, (&bobby, &names[0]), &[left(1, 1000, 1001)]);
+        for name in &names {
+            recent.keep(&mut None, (&alice, name), &[left(1, 1000, 1001)]);
+        }
+        recent.keep(&mut None, (&bobby, &names[1]), &[left(1, 1000, 1001)]);
+        let kept = |owner: &Owner| names.iter().filter(|name| !recent.list((owner, *name)).is_empty()).count();
+        assert_eq!([&alice, &bobby].map(kept), [29, 2]);
+        let is_kept = |number: usize| !recent.list((&alice, &names[number])).is_empty();
+        assert_eq!([0, 1, 2].map(is_kept), [false, false, true]);
     }
 
     #[test]
