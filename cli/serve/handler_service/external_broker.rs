@@ -211,7 +211,7 @@ impl BrokerOutput {
                     let confirmed = confirmation.await.unwrap_or(Err(Unconfirmed::NoAnswer));
                     confirmed.map_err(|unconfirmed| unpublished(&unconfirmed))?;
                     if let Some(note) = note {
-                        note.keep().await;
+                        note.keep();
                     }
                     Ok(())
                 })
@@ -233,9 +233,9 @@ struct Note {
 }
 
 impl Note {
-    async fn keep(self) {
+    fn keep(self) {
         let Self { confirmed, clock, app_id, dev_id, identity, accepted, began } = self;
-        confirmed.keep(&app_id, (&dev_id, "up", identity), accepted, (clock.now(), began.elapsed())).await;
+        confirmed.keep(&app_id, (&dev_id, "up", identity), accepted, (clock.now(), began.elapsed()));
     }
 }
 
