@@ -50,6 +50,8 @@ async fn devices_that_were_not_seen_for_some_time_are_shown_alone() {
     let by_time = visitor.get(&format!("{APPLICATION}?order=last_seen")).await;
     let order = ["dev-3", "dev-1", "dev-2"].map(|id| by_time.html.find(&format!("/devices/{id}\"")).unwrap());
     assert!(order.is_sorted(), "{order:?}: {}", by_time.html);
+    let reordered = visitor.get(&format!("{APPLICATION}?order=last_seen&ordered=&after=0.dev-3")).await;
+    assert!(reordered.html.contains("1–3 of 3 devices."), "it begins anew: {}", reordered.html);
     let none = visitor.get(&format!("{APPLICATION}?silent=1h&search=dev-1")).await;
     assert!(
         none.html.contains("Every device that contains “dev-1” has been seen since then, or there is none."),
