@@ -204,7 +204,8 @@ impl Recent {
         if rings.count >= self.rings_max {
             rings.make_room(self.rings_max.div_ceil(ROOM_SHARE));
         }
-        let ring = Arc::new(Ring { used: AtomicU64::new(0), messages: Mutex::new(Some(VecDeque::new())) });
+        let used = AtomicU64::new(self.uses.load(Ordering::Relaxed));
+        let ring = Arc::new(Ring { used, messages: Mutex::new(Some(VecDeque::new())) });
         rings.owners.entry(owner.clone()).or_default().insert(destination.clone(), ring.clone());
         rings.count += 1;
         ring
