@@ -1,6 +1,6 @@
 //! Compares two results of functions.
 
-use airlock_api::rest::handler::decode_again::DecodeReport;
+use api::rest::handler::DecodeReport;
 use serde_json::{Map, Value};
 
 use super::made::Made;
