@@ -62,15 +62,15 @@ fn compress(records: &[u8], is_worth_it: bool, scratch: &mut Vec<u8>, out: &mut 
 }
 
 /// The length that the block at the start of `bytes` claims to have in the file. None if no block begins there, or it
-/// claims more than a block has.
+/// claims more than a block has, or more than its records have: stored, they are never longer.
 pub(crate) fn claimed_length(bytes: &[u8]) -> Option<usize> {
     let mut input = Input(bytes);
     if input.array()? != MAGIC {
         return None;
     }
     let _checksum = input.array::<4>()?;
-    let stored = u32::from_le_bytes(input.array()?) as usize;
-    (stored <= RECORDS_BYTES_MAX).then_some(HEADER_BYTES + stored)
+    let [stored, length] = [input.array()?, input.array()?].map(|bytes| u32::from_le_bytes(bytes) as usize);
+    (stored <= length.min(RECORDS_BYTES_MAX)).then_some(HEADER_BYTES + stored)
 }
 
 /// Reads the block at the start of `bytes`. None if it is not whole.

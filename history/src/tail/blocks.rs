@@ -120,9 +120,13 @@ impl Parts<'_> {
         }
         let head = self.bytes(place, HEADER_BYTES)?;
         if let Some(length) = block::claimed_length(&head) {
-            let place = place + length as u64;
-            if let Some(block) = self.block_at(place)? {
-                return Ok(Some((place, block)));
+            let end = place + length as u64;
+            // It was not written to its end, so that none follows: what looks like some in it, devices have sent.
+            if end > self.length {
+                return Ok(None);
+            }
+            if let Some(block) = self.block_at(end)? {
+                return Ok(Some((end, block)));
             }
         }
         self.search(place)
@@ -210,10 +214,20 @@ mod tests {
         assert_eq!(read(&file), (vec![(0, length), (length as u64, last.len())], 0));
         assert_eq!(read(&outer[..length - 1]), (Vec::new(), 0));
         // Also if it does not say any more how long it is.
-        for place in [0, 8, length - 1] {
+        for place in [0, 8, 10, length - 1] {
             let mut changed = file.clone();
             changed[place] ^= 1;
             assert_eq!(read(&changed), (vec![(length as u64, last.len())], length as u64), "{place}");
+        }
+    }
+
+    #[test]
+    fn a_block_that_was_written_in_part_has_no_others_in_it_however_many_a_device_sends() {
+        let payload = encoded(b"sent by a device").repeat(2);
+        let outer = encoded(&[b"before".as_slice(), &payload, b"after"].concat());
+        for length in HEADER_BYTES..outer.len() {
+            let found = find(&file(&outer[..length]), Path::new("some-file")).unwrap();
+            assert_eq!((places(&found), found.rest, found.is_begun), (Vec::new(), length as u64, true), "{length}");
         }
     }
 
@@ -254,7 +268,7 @@ mod tests {
         let (first, last) = (encoded(b"first"), encoded(b"last"));
         let mut beginning = [0; HEADER_BYTES];
         beginning[..MAGIC.len()].copy_from_slice(&MAGIC);
-        beginning[8..12].copy_from_slice(&(1_u32 << 14).to_le_bytes());
+        beginning[8..16].copy_from_slice([(1_u32 << 14).to_le_bytes(); 2].as_flattened());
         let bytes = [&first[..], b"changed", &beginning.repeat(1000), &last].concat();
         let found = |checked_max| find_within(&file(&bytes), Path::new("some-file"), checked_max).unwrap();
         let all = found(1 << 30);
