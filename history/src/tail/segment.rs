@@ -38,18 +38,23 @@ impl Segment {
     }
 
     /// Reads a segment that was written before, and cuts off an incomplete block at its end. Blocks that have changed
-    /// since are left out; a file without any block, or that is too large, is not one of ours.
+    /// since are left out, and it does not grow any more; a file without any block, or that is too large, is not one of
+    /// ours.
     pub(crate) fn recover(path: PathBuf) -> Result<Self, Error> {
         let file = File::options().read(true).append(true).open(&path).map_err(Error::file("open", &path))?;
         let Found { index, changed, rest, .. } = blocks::find(&file, &path)?;
-        if changed > 0 {
-            tracing::error!(path = %path.display(), bytes = changed, "records of history have changed and are lost");
-        }
         if rest > 0 {
             tracing::warn!(path = %path.display(), bytes = rest, "the end of history was not written before the stop");
             file.set_len(index.bytes).map_err(Error::file("shorten", &path))?;
         }
-        Ok(Self::with_index(path, file, index))
+        let segment = Self::with_index(path, file, index);
+        if changed > 0 {
+            let path = segment.path.display();
+            tracing::error!(%path, bytes = changed, "records of history have changed and are lost");
+            // After the next kill, a search that is given up would not find what is written behind them.
+            segment.begin_seal()?;
+        }
+        Ok(segment)
     }
 
     /// Reads the whole blocks of a segment that may be of a running process, and changes nothing. Returns how many bytes

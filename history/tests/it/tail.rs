@@ -66,6 +66,8 @@ async fn a_changed_block_takes_no_others_with_it_and_foreign_files_stay() {
     fs::write(&foreign, "not ours").unwrap();
     let history = harness.open();
     assert_eq!(counters(&history, everything()).await, [3, 2, 0]);
+    // Nothing is written behind what has changed.
+    assert!(!path.exists());
     harness.uplink(&history, "a1", 4).await;
     history.seal().await.unwrap();
     assert_eq!(counters(&history, everything()).await, [4, 3, 2, 0]);
