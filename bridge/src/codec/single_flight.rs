@@ -26,6 +26,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 const UNREACHABLE_PAUSE: Duration = Duration::from_secs(5);
 /// Maximum number of objects that are remembered as refused by the API.
 const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
+/// Maximum length of the id of an object, in bytes. Ids of networks are far shorter, but whoever may publish on a
+/// broker can invent any, and refused ones are remembered.
+const ID_BYTES_MAX: usize = 1024;
 
 /// Reasons why an object is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -145,6 +148,7 @@ impl SingleFlight {
         known: impl Fn() -> Option<T>,
         fetch: impl Fn() -> F,
     ) -> Result<T, LookUpError> {
+        self.check_length(object)?;
         self.check_refused(object)?;
         let _permit = self.while_it_answers(self.waiting.acquire(), Instant::now()).await?;
         self.check_reachable()?;
@@ -196,6 +200,15 @@ impl SingleFlight {
     fn answered(&self) {
         let mut answers = self.lock();
         (answers.unreachable_until, answers.is_failing) = (None, false);
+    }
+
+    /// Returns an error for an id that no object has, of which nothing is remembered.
+    fn check_length(&self, Object { what, id, .. }: Object<'_>) -> Result<(), LookUpError> {
+        if id.len() <= ID_BYTES_MAX {
+            return Ok(());
+        }
+        let (network, length) = (self.api.network, id.len());
+        Err(LookUpError::Refused(format!("{network} has no {what} whose id has {length} bytes")))
     }
 
     /// Returns the error of an object that the API refused a short time ago.
@@ -270,4 +283,26 @@ impl Api {
 /// Returns true if the same call would fail again. A busy database answers with an internal error, which is not final.
 pub fn is_final(error: &client::Error) -> bool {
     !matches!(error.kind(), Kind::Unavailable | Kind::Timeout | Kind::Internal | Kind::Exhausted | Kind::Conflict)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_id_that_is_too_long_is_refused_without_a_call_and_not_remembered() {
+        let second = Duration::from_secs(1);
+        let limits = LookUpLimits { waiting_max: 1, wait_max: second, refused_for: second };
+        let flight = SingleFlight::new(Api { network: "The network", key_advice: "" }, limits);
+        let longest = "x".repeat(ID_BYTES_MAX);
+        let object = |id| Object { what: "device", id, application: "" };
+        assert_eq!(flight.get_or_fetch(object(&longest), || None, || ready(Ok(7))).await, Ok(7));
+        let longer = format!("{longest}x");
+        let call = || -> std::future::Ready<client::Result<u8>> { panic!("called") };
+        let refused = flight.get_or_fetch(object(&longer), || None, call).await.unwrap_err();
+        assert_eq!(refused.to_string(), "The network has no device whose id has 1025 bytes");
+        assert!(flight.lock().refused.is_empty());
+    }
 }
