@@ -14,6 +14,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use types::Timestamp;
 
+/// Maximum length of the text of an error with its attributes, in bytes: a format may name one many times.
+const TEXT_BYTES_MAX: usize = 4096;
+
 /// The members that history needs.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -40,12 +43,19 @@ pub(crate) struct ErrorDetails {
 }
 
 impl ErrorDetails {
-    /// The error, for users.
+    /// The error, for users. An attribute that would make it too long stays a name.
     pub(crate) fn text(&self) -> String {
         let mut text = self.message_format.clone();
+        if text.len() > TEXT_BYTES_MAX {
+            return text;
+        }
         for (name, value) in &self.attributes {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            text = text.replace(&format!("{{{name}}}"), &value);
+            let name = format!("{{{name}}}");
+            let added = text.matches(&*name).count().saturating_mul(value.len());
+            if text.len().saturating_add(added) <= TEXT_BYTES_MAX {
+                text = text.replace(&name, &value);
+            }
         }
         text
     }
@@ -72,6 +82,8 @@ pub(crate) fn to_received(rest: &str, body: Bytes, now: Timestamp) -> Option<Rec
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -94,5 +106,15 @@ mod tests {
             assert_eq!(event.received.as_millis(), received, "{rest}");
         }
         assert!(to_received("up/normalized", Bytes::new(), Timestamp::default()).is_none());
+    }
+
+    #[test]
+    fn attributes_that_a_format_names_many_times_do_not_make_its_text_long() {
+        let error: ErrorDetails = serde_json::from_value(json!({
+            "message_format": format!("{} {{z}}", "{a}".repeat(100)),
+            "attributes": {"a": "{b}".repeat(10), "b": "x".repeat(1000), "z": 7},
+        }))
+        .unwrap();
+        assert_eq!(error.text(), format!("{} 7", "{b}".repeat(1000)));
     }
 }
