@@ -3,8 +3,10 @@
 use std::{borrow::Cow, mem};
 
 use bytes::Bytes;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use types::Timestamp;
+
+use crate::message::raw_object::RawObject;
 
 /// The name of a device that joined.
 pub const JOINED: &str = "activations";
@@ -34,6 +36,23 @@ pub struct ReceivedEvent {
     pub body: Bytes,
     /// The reason why a downlink or a join failed.
     pub failure: Option<String>,
+}
+
+/// The JSON of an event without a key in one of its objects: history is no place for session keys.
+pub fn without_key(body: Bytes, object: &str, key: &str) -> Bytes {
+    remove_key(&body, object, key).unwrap_or(body)
+}
+
+/// None if there is no such key.
+fn remove_key(body: &[u8], object: &str, key: &str) -> Option<Bytes> {
+    let mut members = RawObject::parse(body).ok()?;
+    let mut inner = RawObject::parse(members.parsed(object)?.get().as_bytes()).ok()?;
+    if !inner.has(key) {
+        return None;
+    }
+    inner.remove(key);
+    members.set(object, to_raw_value(&inner).ok()?, "");
+    serde_json::to_vec(&members).ok().map(Bytes::from)
 }
 
 /// JSON without spaces between its parts, as history has it; none of what is no JSON. All else stays, to the digit.
@@ -73,5 +92,18 @@ mod tests {
             assert_eq!(compact(json.as_bytes()).as_deref(), expected, "{json}");
         }
         assert_eq!(compact(b"\"\xff\""), None);
+    }
+
+    #[test]
+    fn a_key_is_left_out_and_all_else_stays() {
+        let with_key = r#"{"a":1.50,"join":{"id":"x","key":{"aes":"AQ=="}},"b":2}"#;
+        for (json, expected) in [
+            (with_key, r#"{"a":1.50,"join":{"id":"x"},"b":2}"#),
+            (r#"{"join": {"id":1},"key":2}"#, r#"{"join": {"id":1},"key":2}"#),
+            (r#"{"join":7}"#, r#"{"join":7}"#),
+            ("no JSON", "no JSON"),
+        ] {
+            assert_eq!(without_key(Bytes::from_static(json.as_bytes()), "join", "key"), expected);
+        }
     }
 }

@@ -4,7 +4,7 @@ use bridge::{
     message::radio::lenient,
     record::event::{
         DOWNLINK_ACKNOWLEDGED, DOWNLINK_FAILED, DOWNLINK_SENT, JOINED, NOT_ACKNOWLEDGED, NOT_JOINED, ReceivedEvent,
-        UPLINK_ERROR,
+        UPLINK_ERROR, without_key,
     },
 };
 use bytes::Bytes;
@@ -48,6 +48,7 @@ pub(crate) fn to_received(name: &str, body: Bytes, now: Timestamp) -> Option<Rec
         "integration" => ("integration", None),
         _ => return None,
     };
+    let body = if kind == JOINED { without_key(body, "joinServerContext", "appSKey") } else { body };
     Some(ReceivedEvent { kind, received: time.unwrap_or(now), body, failure })
 }
 
@@ -74,6 +75,9 @@ mod tests {
             assert_eq!((event.kind, event.failure.as_deref()), (kind, failure), "{name} {body}");
             assert_eq!(event.body, body);
         }
+        let joined = r#"{"joinServerContext":{"sessionKeyId":"1","appSKey":{"kekLabel":"","aesKey":"AQ=="}}}"#;
+        let joined = to_received("join", Bytes::from_static(joined.as_bytes()), Timestamp::default()).unwrap();
+        assert_eq!(joined.body, r#"{"joinServerContext":{"sessionKeyId":"1"}}"#);
         assert!(to_received("of-next-year", Bytes::new(), Timestamp::default()).is_none());
     }
 

@@ -6,7 +6,7 @@ use bridge::{
     message::radio::lenient,
     record::event::{
         DOWNLINK_ACKNOWLEDGED, DOWNLINK_FAILED, DOWNLINK_SCHEDULED, DOWNLINK_SENT, JOINED, NOT_ACKNOWLEDGED,
-        ReceivedEvent,
+        ReceivedEvent, without_key,
     },
 };
 use bytes::Bytes;
@@ -77,6 +77,7 @@ pub(crate) fn to_received(rest: &str, body: Bytes, now: Timestamp) -> Option<Rec
         // Its uplink has the same.
         _ => return None,
     };
+    let body = if kind == JOINED { without_key(body, "join_accept", "app_s_key") } else { body };
     Some(ReceivedEvent { kind, received: received_at.unwrap_or(now), body, failure })
 }
 
@@ -105,6 +106,9 @@ mod tests {
             let received = if body == FAILED { 1_795_363_201_000 } else { 7 };
             assert_eq!(event.received.as_millis(), received, "{rest}");
         }
+        let joined = r#"{"join_accept":{"session_key_id":"AQ==","app_s_key":{"key":"AQ=="}}}"#;
+        let joined = to_received("join", Bytes::from_static(joined.as_bytes()), Timestamp::default()).unwrap();
+        assert_eq!(joined.body, r#"{"join_accept":{"session_key_id":"AQ=="}}"#);
         assert!(to_received("up/normalized", Bytes::new(), Timestamp::default()).is_none());
     }
 
