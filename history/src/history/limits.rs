@@ -24,7 +24,7 @@ const KEPT_MAX: usize = 1000;
 
 /// Maximum length of what is read of the file, in bytes: ours are far shorter.
 const BYTES_MAX: u64 = 4 << 20;
-/// What precedes the checksum, which is the last member of a line: the CRC-32 of the line without it.
+/// The text before the checksum, which is the last member of a line: the CRC-32 of the line without it.
 const CHECKSUM: &str = ",\"checksum\":\"";
 
 /// The limits of a line, by their names.

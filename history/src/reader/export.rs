@@ -148,7 +148,7 @@ enum State<P> {
     Unreadable(Vec<Skipped>),
 }
 
-/// What is noted of an export so far.
+/// Notes on an export so far.
 #[derive(Default)]
 struct Notes {
     /// Files that could not be read.

@@ -127,7 +127,7 @@ impl<W: Write> ChecksumWriter<W> {
         Self { out, held: Vec::new(), table: Vec::new(), block: Hasher::new(), block_bytes: 0 }
     }
 
-    /// What is written to.
+    /// Returns the writer below.
     pub(crate) fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }

@@ -237,7 +237,7 @@ pub(crate) fn properties(devices: u64, rows: usize) -> Result<WriterProperties> 
     Ok(gateway_properties(builder, has_many).build())
 }
 
-/// What differs in a file of few rows.
+/// Changes what is otherwise in a file of few rows.
 fn few_rows_properties(builder: WriterPropertiesBuilder) -> Result<WriterPropertiesBuilder> {
     let path = |name: &str| ColumnPath::from(name);
     let (packed, block) = FEW_ROWS_PACKED;

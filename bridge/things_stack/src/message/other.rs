@@ -33,7 +33,7 @@ struct Failed {
     error: ErrorDetails,
 }
 
-/// Why a downlink failed.
+/// The reason why a downlink failed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ErrorDetails {
