@@ -24,6 +24,7 @@ pub(crate) struct Uplink {
     metadata: String,
     result: String,
     fuel: u64,
+    microseconds: u32,
     pub(crate) received: Timestamp,
 }
 
@@ -130,6 +131,8 @@ impl Input {
             metadata,
             result,
             fuel: 25_000 + second % 200,
+            // With a run now and then that others delayed.
+            microseconds: 30 + (second % 20) as u32 * if second % 50 == 0 { 20 } else { 1 },
             received,
         }
     }
@@ -162,6 +165,7 @@ impl Uplink {
             outcome: Outcome::Decoded,
             result: &self.result,
             fuel: self.fuel,
+            microseconds: Some(self.microseconds),
             ..NewRecord::new(&self.app_id, &self.dev_id, &Kind::Uplink, self.received)
         }
     }

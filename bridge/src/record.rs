@@ -8,7 +8,8 @@ use std::{collections::BTreeMap, future::ready, sync::Arc};
 
 use futures::{FutureExt, future::BoxFuture};
 use history::{
-    History, Kind, Loss, NewRecord, Outcome, OwnerOf, RecordId, Settings, StoredHistory, logs_text, warnings_text,
+    History, Kind, Loss, NewRecord, Outcome, OwnerOf, RecordId, Settings, StoredHistory, logs_text, microseconds,
+    warnings_text,
 };
 use runtime::{LimitsByName, LimitsHash};
 use serde::Serialize;
@@ -173,6 +174,7 @@ impl Recorder {
             logs: &logs_text(ran.logs.iter().map(|entry| (entry.slot.name(), &*entry.fields))),
             warnings: &warnings_text(&warnings),
             fuel: ran.fuel,
+            microseconds: microseconds(ran.elapsed),
             ..NewRecord::new(app_id, dev_id, &Kind::Uplink, received)
         })
     }

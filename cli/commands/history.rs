@@ -94,13 +94,14 @@ fn show_list(context: &CommandContext, app_id: &AppId, records: Vec<StoredRecord
         ("outcome", ""),
         ("revision", ""),
         ("corrects", ""),
+        ("microseconds", ""),
     ];
     let table = Table::new(columns, records.into_iter().map(row));
     context.output.table(table, format_args!("Application {app_id} has no such records"))
 }
 
 /// Returns the columns that fit on a line; `info` and `export` have the rest.
-fn row(record: StoredRecord) -> [Cell; 10] {
+fn row(record: StoredRecord) -> [Cell; 11] {
     let time = Timestamp::from_nanos(record.time);
     let result = match record.outcome.as_str() {
         "failed" => record.failure,
@@ -123,6 +124,7 @@ fn row(record: StoredRecord) -> [Cell; 10] {
         record.outcome.into(),
         record.revision.into(),
         record.corrects.into(),
+        microseconds(record.microseconds),
     ]
 }
 
@@ -149,6 +151,7 @@ fn show_record(context: &CommandContext, record: StoredRecord) -> anyhow::Result
         (("metadata", "Metadata"), json(&record.metadata)),
         (("extra", "Extra"), json(&record.extra)),
         (("fuel", "Fuel"), Cell::new(record.fuel.to_string(), record.fuel)),
+        (("microseconds", "Ran for"), microseconds(record.microseconds)),
         (("version", "Version"), Some(record.version).filter(|version| *version > 0).into()),
         (("functions", "Functions"), record.functions.into()),
         (("limits", "Limits"), Cell::numbers(record.limits)),
@@ -191,6 +194,12 @@ fn check_taken(refused: u64) -> anyhow::Result<()> {
     let text = if refused == 1 { "message was" } else { "messages were" };
     ensure!(refused == 0, "{refused} {text} not taken by all who want them");
     Ok(())
+}
+
+/// How long functions ran; nothing if that is not known.
+fn microseconds(microseconds: u64) -> Cell {
+    let known = Some(microseconds).filter(|microseconds| *microseconds > 0);
+    known.map(|microseconds| Cell::new(format!("{microseconds} µs"), microseconds)).into()
 }
 
 /// JSON as text for people, and as a value for programs.

@@ -23,8 +23,8 @@ pub use self::{
     reader::export::{ExportPart, Format, FormatError},
     record::loss::{Loss, Losses},
     record::{
-        Kind, NewRecord, Outcome, RECORD_BYTES_MAX, Record, RecordId, RecordIdError, logs_text, usual_seed,
-        warnings_text,
+        Kind, NewRecord, Outcome, RECORD_BYTES_MAX, Record, RecordId, RecordIdError, logs_text, microseconds,
+        usual_seed, warnings_text,
     },
     sealed::chunk::{Chunks, Following},
     settings::{ApplicationSettings, Settings, bucket::BucketSettings},

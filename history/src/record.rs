@@ -4,6 +4,7 @@ mod device_hash;
 mod id;
 mod json;
 pub(crate) mod loss;
+mod microseconds;
 pub(crate) mod moment;
 mod seed;
 mod text;
@@ -16,6 +17,7 @@ use types::{AppId, DevId, Timestamp};
 pub(crate) use self::{device_hash::device_hash, view::View};
 pub use self::{
     id::{RecordId, RecordIdError},
+    microseconds::microseconds,
     seed::usual_seed,
     text::{logs_text, warnings_text},
 };
@@ -93,6 +95,8 @@ pub struct NewRecord<'a> {
     pub warnings: &'a str,
     /// Units of fuel that they used.
     pub fuel: u64,
+    /// Microseconds that they ran; none if nobody measured.
+    pub microseconds: Option<u32>,
     /// Number of earlier decodings: zero for live messages.
     pub revision: u32,
     /// The record that this one corrects.
@@ -125,6 +129,7 @@ impl<'a> NewRecord<'a> {
             logs: "",
             warnings: "",
             fuel: 0,
+            microseconds: None,
             revision: 0,
             corrects: None,
         }
@@ -159,6 +164,7 @@ pub struct Record {
     pub logs: String,
     pub warnings: String,
     pub fuel: u64,
+    pub microseconds: Option<u32>,
     pub revision: u32,
     pub corrects: Option<RecordId>,
 }

@@ -1,6 +1,6 @@
 //! Record of an uplink for history: the whole input of its functions, and their result.
 
-use history::{History, Kind, Loss, NewRecord, Outcome, RecordId, logs_text, warnings_text};
+use history::{History, Kind, Loss, NewRecord, Outcome, RecordId, logs_text, microseconds, warnings_text};
 use runtime::LogEntry;
 use serde_json::value::RawValue;
 use types::{DevicePath, Metadata};
@@ -46,6 +46,7 @@ pub(crate) fn record(
         logs: &logs(&decoded.logs),
         warnings: &warnings_text(&warnings),
         fuel: decoded.cost.fuel,
+        microseconds: microseconds(decoded.cost.elapsed),
         revision,
         corrects,
         ..NewRecord::new(app_id, dev_id, &Kind::Uplink, payload.received)

@@ -30,6 +30,7 @@ impl Serialize for Record {
         entry(&mut map, "logs", &self.logs)?;
         entry(&mut map, "warnings", &self.warnings)?;
         map.serialize_entry("fuel", &self.fuel)?;
+        self.microseconds.map_or(Ok(()), |microseconds| map.serialize_entry("microseconds", &microseconds))?;
         map.serialize_entry("revision", &self.revision)?;
         self.corrects.map_or(Ok(()), |corrects| map.serialize_entry("corrects", &corrects))?;
         map.end()

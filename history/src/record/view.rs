@@ -30,6 +30,7 @@ pub(crate) struct View<'a> {
     pub(crate) logs: &'a str,
     pub(crate) warnings: &'a str,
     pub(crate) fuel: u64,
+    pub(crate) microseconds: Option<u32>,
     pub(crate) revision: u32,
     pub(crate) corrects: Option<RecordId>,
 }
@@ -53,6 +54,7 @@ macro_rules! view {
             limits: $limits,
             outcome: $record.outcome,
             fuel: $record.fuel,
+            microseconds: $record.microseconds,
             revision: $record.revision,
             corrects: $record.corrects,
             $($texts)*
@@ -101,6 +103,7 @@ impl<'a> View<'a> {
             logs: self.logs.to_owned(),
             warnings: self.warnings.to_owned(),
             fuel: self.fuel,
+            microseconds: self.microseconds,
             revision: self.revision,
             corrects: self.corrects,
         })

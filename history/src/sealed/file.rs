@@ -161,9 +161,9 @@ impl SealedFile {
 }
 
 impl Group<'_> {
-    /// False if it was written before gateways had columns.
-    pub(crate) fn has_gateways(&self) -> bool {
-        self.metadata.num_columns() > Column::GatewayId as usize
+    /// False if it was written before there was such a column.
+    pub(crate) fn has(&self, column: Column) -> bool {
+        self.metadata.num_columns() > column as usize
     }
 
     fn column(&self, column: Column) -> &ColumnChunkMetaData {

@@ -44,8 +44,8 @@ pub(crate) struct Cursor<'a> {
     passed: Vec<usize>,
 }
 
-/// The columns in the order of the file, without those of gateways.
-const COLUMNS: [Column; 28] = [
+/// The columns in the order of the file, without those of gateways, which are read as lists. Older files lack the last.
+const COLUMNS: [Column; 29] = [
     Column::Recorded,
     Column::Writer,
     Column::Number,
@@ -74,7 +74,14 @@ const COLUMNS: [Column; 28] = [
     Column::Fuel,
     Column::Revision,
     Column::Corrects,
+    Column::Microseconds,
 ];
+
+/// The place of a column among these.
+fn place(column: Column) -> usize {
+    // Those of gateways are before it in the file.
+    if column == Column::Microseconds { Column::GatewayId as usize } else { column as usize }
+}
 
 impl AnyColumn {
     fn open(group: Group<'_>, column: Column) -> ParquetResult<Self> {
@@ -86,7 +93,8 @@ impl AnyColumn {
             | Column::Port
             | Column::Counter
             | Column::Version
-            | Column::Revision => Self::Int(group.read(column)?),
+            | Column::Revision
+            | Column::Microseconds => Self::Int(group.read(column)?),
             Column::Confirmed | Column::IsRetry => Self::Bool(group.read(column)?),
             _ => Self::Bytes(group.read(column)?),
         })
@@ -113,7 +121,8 @@ impl AnyColumn {
 
 impl<'a> Rows<'a> {
     pub(crate) fn open(group: Group<'a>) -> ParquetResult<Self> {
-        let columns = COLUMNS.into_iter().map(|column| AnyColumn::open(group, column)).collect::<ParquetResult<_>>()?;
+        let columns = COLUMNS.into_iter().filter(|column| group.has(*column));
+        let columns = columns.map(|column| AnyColumn::open(group, column)).collect::<ParquetResult<_>>()?;
         Ok(Self { group, columns, gateways: None })
     }
 
@@ -145,7 +154,7 @@ impl<'a> Rows<'a> {
 
     /// Reads the gateways of these rows, unless no row has metadata, as where there are only simulated uplinks.
     fn take_gateways(&mut self, rows: &Selection) -> ParquetResult<()> {
-        if !self.group.has_gateways() || !self.have_metadata() {
+        if !self.group.has(Column::GatewayId) || !self.have_metadata() {
             return Ok(());
         }
         let gateways = match self.gateways.take() {
@@ -196,6 +205,7 @@ impl<'a> Cursor<'a> {
             logs: self.text(Column::Logs)?,
             warnings: self.text(Column::Warnings)?,
             fuel: self.long(Column::Fuel)? as u64,
+            microseconds: self.optional_int(Column::Microseconds),
             revision: self.int(Column::Revision)?,
             corrects: if corrects.is_empty() { None } else { Some(corrects.parse().map_err(|_| damaged("an id"))?) },
         })
@@ -203,11 +213,11 @@ impl<'a> Cursor<'a> {
 
     /// Returns the index of this row's value in the column; none if it has none.
     fn index(&mut self, column: Column) -> Option<usize> {
-        let levels = self.columns.get(column as usize)?.levels();
+        let levels = self.columns.get(place(column))?.levels();
         if levels.is_empty() {
             return Some(self.row);
         }
-        let passed = self.passed.get_mut(column as usize)?;
+        let passed = self.passed.get_mut(place(column))?;
         let index = *passed;
         let is_there = *levels.get(self.row)? > 0;
         *passed += usize::from(is_there);
@@ -216,19 +226,19 @@ impl<'a> Cursor<'a> {
 
     fn optional_long(&mut self, column: Column) -> Option<i64> {
         let index = self.index(column)?;
-        let AnyColumn::Long(values) = self.columns.get(column as usize)? else { return None };
+        let AnyColumn::Long(values) = self.columns.get(place(column))? else { return None };
         values.values.get(index).copied()
     }
 
     fn optional_int(&mut self, column: Column) -> Option<u32> {
         let index = self.index(column)?;
-        let AnyColumn::Int(values) = self.columns.get(column as usize)? else { return None };
+        let AnyColumn::Int(values) = self.columns.get(place(column))? else { return None };
         values.values.get(index).map(|value| *value as u32)
     }
 
     fn optional_bytes(&mut self, column: Column) -> Option<&'a [u8]> {
         let index = self.index(column)?;
-        let AnyColumn::Bytes(values) = self.columns.get(column as usize)? else { return None };
+        let AnyColumn::Bytes(values) = self.columns.get(place(column))? else { return None };
         values.values.get(index).map(ByteArray::data)
     }
 
@@ -241,7 +251,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn bool(&mut self, column: Column) -> ParquetResult<bool> {
-        let AnyColumn::Bool(values) = self.columns.get(column as usize).ok_or_else(|| damaged("a flag"))? else {
+        let AnyColumn::Bool(values) = self.columns.get(place(column)).ok_or_else(|| damaged("a flag"))? else {
             return Err(damaged("a flag"));
         };
         values.values.get(self.row).copied().ok_or_else(|| damaged("a flag"))
@@ -304,7 +314,7 @@ mod tests {
 
     #[test]
     fn columns_are_listed_in_their_order() {
-        assert!(COLUMNS.iter().enumerate().all(|(place, column)| *column as usize == place));
+        assert!(COLUMNS.iter().enumerate().all(|(index, column)| place(*column) == index));
     }
 
     #[test]

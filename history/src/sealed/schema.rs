@@ -73,7 +73,12 @@ const GATEWAYS: &str = "
         }
     }
 ";
-/// The groups that they are in.
+/// The column that files have since the time of functions is kept. What is added to the format follows at the end, so
+/// that the other columns keep their places.
+const MICROSECONDS: &str = "
+    OPTIONAL INT32 microseconds (INTEGER(32, false));
+";
+/// The groups that those of gateways are in.
 const ELEMENT: [&str; 3] = ["gateways", "list", "element"];
 
 /// A column, in the order of the file.
@@ -115,10 +120,11 @@ pub(crate) enum Column {
     GatewayRssi,
     GatewaySnr,
     GatewayMetadata,
+    Microseconds,
 }
 
 /// Columns of numbers that differ little from row to row.
-const DELTAS: [&str; 5] = ["recorded", "number", "received", "counter", "fuel"];
+const DELTAS: [&str; 6] = ["recorded", "number", "received", "counter", "fuel", "microseconds"];
 /// Columns with few different values.
 const DICTIONARIES: [&str; 12] = [
     "writer",
@@ -153,16 +159,19 @@ const METADATA_DICTIONARY_BYTES_MAX: usize = 1 << 18;
 /// Columns of one bit.
 const BITS: [&str; 2] = ["confirmed", "is_retry"];
 
-/// Returns true if a file has these columns, or those that files had before.
+/// Returns true if a file has these columns, or those that files of earlier versions had.
 pub(crate) fn is_ours(schema: &SchemaDescriptor) -> bool {
     let all = schema.columns();
+    let (all, last) = all.split_at(all.len().min(Column::Microseconds as usize));
     let (columns, gateways) = all.split_at(all.len().min(Column::GatewayId as usize));
     let are_same = |lines: &str, columns: &[Arc<ColumnDescriptor>], path: &[&str]| {
         let mut lines = lines.lines().filter_map(|line| line.trim().strip_suffix(';'));
         columns.iter().all(|column| lines.next().is_some_and(|line| is_same(line, column, path)))
             && lines.next().is_none()
     };
-    are_same(COLUMNS, columns, &[]) && (gateways.is_empty() || are_same(GATEWAYS, gateways, &ELEMENT))
+    are_same(COLUMNS, columns, &[])
+        && (gateways.is_empty() || are_same(GATEWAYS, gateways, &ELEMENT))
+        && (last.is_empty() || are_same(MICROSECONDS, last, &[]))
 }
 
 /// Returns true if a column in these groups is what a line says.
@@ -182,13 +191,14 @@ fn is_same(line: &str, column: &ColumnDescriptor, path: &[&str]) -> bool {
 }
 
 pub(crate) fn schema() -> Result<TypePtr> {
-    parse_message_type(&format!("message history {{ {COLUMNS} {GATEWAYS} }}")).map(Arc::new)
+    parse_message_type(&format!("message history {{ {COLUMNS} {GATEWAYS} {MICROSECONDS} }}")).map(Arc::new)
 }
 
-/// The schema of files that were written before gateways had columns.
+/// The schemas of files of earlier versions: before gateways had columns, and before the time of functions was kept.
 #[cfg(test)]
-pub(crate) fn former_schema() -> TypePtr {
-    Arc::new(parse_message_type(&format!("message history {{ {COLUMNS} }}")).unwrap())
+pub(crate) fn former_schemas() -> [TypePtr; 2] {
+    ["", GATEWAYS]
+        .map(|gateways| Arc::new(parse_message_type(&format!("message history {{ {COLUMNS} {gateways} }}")).unwrap()))
 }
 
 /// Returns the properties for writing a file of so many rows: `devices` is the number that the device filter should have
@@ -284,8 +294,8 @@ mod tests {
     #[test]
     fn the_columns_of_these_schemas_are_recognized_and_others_are_not() {
         assert!(is_ours(&SchemaDescriptor::new(schema().unwrap())));
-        assert!(is_ours(&SchemaDescriptor::new(former_schema())));
-        let message = format!("{COLUMNS}{GATEWAYS}");
+        assert!(former_schemas().into_iter().all(|former| is_ours(&SchemaDescriptor::new(former))));
+        let message = format!("{COLUMNS}{GATEWAYS}{MICROSECONDS}");
         for (from, to) in [
             ("INT64 fuel (INTEGER(64, false))", "INT32 fuel"),
             ("OPTIONAL INT32 version", "REQUIRED INT32 version"),
@@ -297,12 +307,15 @@ mod tests {
             ("GROUP list", "GROUP array"),
             ("OPTIONAL FLOAT snr;", ""),
             ("OPTIONAL FLOAT snr;", "OPTIONAL FLOAT snr; OPTIONAL FLOAT other;"),
+            ("OPTIONAL INT32 microseconds", "REQUIRED INT32 microseconds"),
+            ("INT32 microseconds (INTEGER(32, false));", "INT32 microseconds; OPTIONAL INT32 other;"),
         ] {
             assert_ne!(message.replacen(from, to, 1), message, "{from}");
             assert!(!is_ours_as(&message.replacen(from, to, 1)), "{to}");
         }
         assert!(!is_ours_as("REQUIRED INT64 recorded;"));
         assert!(!is_ours_as(&format!("{COLUMNS} OPTIONAL INT64 other;")));
+        assert!(!is_ours_as(&format!("{COLUMNS}{MICROSECONDS}")));
     }
 
     #[test]
@@ -317,6 +330,7 @@ mod tests {
         assert_eq!(names[Column::Corrects as usize], "corrects");
         assert_eq!(names[Column::GatewayId as usize], "gateways.list.element.gtw_id");
         assert_eq!(names[Column::GatewayMetadata as usize], "gateways.list.element.metadata");
-        assert_eq!(names.len(), Column::GatewayMetadata as usize + 1);
+        assert_eq!(names[Column::Microseconds as usize], "microseconds");
+        assert_eq!(names.len(), Column::Microseconds as usize + 1);
     }
 }

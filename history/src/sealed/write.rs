@@ -112,23 +112,25 @@ pub(crate) fn write_groups<W: Write + Send>(
     rows: &[impl Row],
 ) -> ParquetResult<()> {
     for rows in rows.chunks(GROUP_ROWS) {
-        let (mut columns, mut gateways) = (Columns::default(), GatewayColumns::default());
+        let (mut columns, mut gateways, mut last) = (Columns::default(), GatewayColumns::default(), Columns::default());
         for rows in rows.chunks(CHUNK_ROWS) {
             let views: Vec<_> = rows.iter().filter_map(Row::view).collect();
             let left = gateways.add(&views);
             let views: Vec<_> =
                 views.iter().zip(left.texts()).map(|(view, metadata)| View { metadata, ..*view }).collect();
             add(&mut columns.chunk(&views));
+            last.chunk(&views).optional_ints(|row| row.microseconds);
         }
         let mut group = writer.next_row_group()?;
         columns.write(&mut group)?;
         gateways.write(&mut group)?;
+        last.write(&mut group)?;
         group.close()?;
     }
     Ok(())
 }
 
-/// Adds rows to all columns but those of gateways.
+/// Adds rows to all columns that files have had from the first version on.
 fn add(columns: &mut Chunk<'_, '_>) {
     columns.longs(|row| row.id.millis as i64);
     columns.ints(|row| row.id.writer);
@@ -186,7 +188,7 @@ mod tests {
         sealed::{
             file::column_bytes,
             rows::read_all,
-            schema::{Column, former_schema},
+            schema::{Column, former_schemas},
         },
     };
 
@@ -230,16 +232,21 @@ mod tests {
         assert_eq!(read_all(&path).unwrap(), (records, 0));
     }
 
-    /// Writes a file as earlier versions did: all metadata as one text.
-    fn write_former(path: &Path, records: &[Record]) {
-        let views: Vec<_> = records.iter().map(Record::view).collect();
-        let mut columns = Columns::default();
-        add(&mut columns.chunk(&views));
-        let file = File::create(path).unwrap();
-        let mut writer =
-            SerializedFileWriter::new(file, former_schema(), Arc::new(properties(1, views.len()).unwrap())).unwrap();
+    /// Writes a file as earlier versions did: without columns of gateways, or without the time of functions alone.
+    fn write_former(path: &Path, records: &[Record], has_gateways: bool) {
+        let whole: Vec<_> = records.iter().map(Record::view).collect();
+        let (mut columns, mut gateways) = (Columns::default(), GatewayColumns::default());
+        let left = gateways.add(&whole);
+        let split: Vec<_> = whole.iter().zip(left.texts()).map(|(view, metadata)| View { metadata, ..*view }).collect();
+        add(&mut columns.chunk(if has_gateways { &split } else { &whole }));
+        let schema = former_schemas()[usize::from(has_gateways)].clone();
+        let (file, properties) = (File::create(path).unwrap(), properties(1, records.len()).unwrap());
+        let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
         let mut group = writer.next_row_group().unwrap();
         columns.write(&mut group).unwrap();
+        if has_gateways {
+            gateways.write(&mut group).unwrap();
+        }
         group.close().unwrap();
         writer.close().unwrap();
     }
@@ -253,14 +260,18 @@ mod tests {
             r#"{"gateways":[]}"#,
         ];
         let records: Vec<_> = (0..).zip(metadata).map(|(number, metadata)| record(number, metadata)).collect();
+        let new =
+            [None, Some(0), Some(34), Some(u32::MAX)].map(|microseconds| Record { microseconds, ..record(9, "") });
         let dir = tempfile::tempdir().unwrap();
         let [former, merged] = ["former", "merged"].map(|name| dir.path().join(name));
-        write_former(&former, &records);
-        assert_eq!(read_all(&former).unwrap(), (records.clone(), 4));
-        assert_eq!(column_bytes(&former).unwrap().len(), 28);
-        let (read, _) = read_all(&former).unwrap();
-        write_file(&merged, &read.iter().collect::<Vec<_>>()).unwrap();
-        assert_eq!(read_all(&merged).unwrap(), (records, 0));
-        assert_eq!(column_bytes(&merged).unwrap().len(), 36);
+        for (has_gateways, count) in [(false, 28), (true, 36)] {
+            write_former(&former, &records, has_gateways);
+            assert_eq!(read_all(&former).unwrap(), (records.clone(), 4));
+            assert_eq!(column_bytes(&former).unwrap().len(), count);
+            let all = [read_all(&former).unwrap().0, new.to_vec()].concat();
+            write_file(&merged, &all.iter().collect::<Vec<_>>()).unwrap();
+            assert_eq!(read_all(&merged).unwrap(), (all, 0));
+            assert_eq!(column_bytes(&merged).unwrap().len(), 37);
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Records as bytes of the tail: numbers of variable length, then texts with their lengths.
+//! Records as bytes of the tail: numbers of variable length, then texts with their lengths, then what a record may
+//! lack. What was added later is behind all that earlier versions read, and their records end before it.
 
 use types::Timestamp;
 
@@ -16,6 +17,9 @@ const VERSION: u8 = 1 << 4;
 const LIMITS: u8 = 1 << 5;
 const FAILURE: u8 = 1 << 6;
 const CORRECTS: u8 = 1 << 7;
+
+/// Flags of what was added later: a byte that follows if one of them is set.
+const MICROSECONDS: u8 = 1;
 
 /// Maximum size of a record without texts, in bytes.
 const FIXED_BYTES_MAX: usize = 256;
@@ -62,6 +66,10 @@ fn encode_options(view: &View<'_>, out: &mut Vec<u8>) {
         put_unsigned(out, id.millis);
         put_unsigned(out, id.writer.into());
         put_unsigned(out, id.number.into());
+    }
+    if let Some(microseconds) = view.microseconds {
+        out.push(MICROSECONDS);
+        put_unsigned(out, microseconds.into());
     }
 }
 
@@ -144,7 +152,14 @@ pub(crate) fn decode(writer: u32, record: &[u8]) -> Option<View<'_>> {
         fuel,
         revision: revision.try_into().ok()?,
         corrects: optional(has(CORRECTS), || input.id())?,
+        microseconds: microseconds(&mut input)?,
     })
+}
+
+/// Reads what was added later. Nothing is left of records of earlier versions.
+fn microseconds(input: &mut Input<'_>) -> Option<Option<u32>> {
+    let [added] = if input.0.is_empty() { [0] } else { input.array()? };
+    optional(added & MICROSECONDS != 0, || input.unsigned_32())
 }
 
 /// Reads what is there; the outer value is none if it is damaged.
@@ -158,16 +173,25 @@ mod tests {
     use crate::Kind;
 
     fn check(new: &NewRecord<'_>) {
-        let view = View::of_new(RecordId::new(7, 8, 9), new);
-        let mut bytes = Vec::new();
-        encode(&view, &mut bytes);
+        let (view, bytes) = encoded(new);
         assert!(bytes.len() <= bytes_max(new));
-        let encoded: Vec<_> = records(&bytes).collect();
-        assert_eq!(encoded.len(), 1);
-        assert_eq!(decode(8, encoded[0]).unwrap().to_record(), view.to_record());
-        for length in 0..encoded[0].len() {
-            assert!(decode(8, &encoded[0][..length]).is_none(), "{length} bytes");
+        let encoded_records: Vec<_> = records(&bytes).collect();
+        assert_eq!(encoded_records.len(), 1);
+        assert_eq!(decode(8, encoded_records[0]).unwrap().to_record(), view.to_record());
+        // Records of earlier versions end before what was added.
+        let former_new = NewRecord { microseconds: None, ..*new };
+        let (former, former_bytes) = encoded(&former_new);
+        for length in 0..encoded_records[0].len() {
+            let part = decode(8, &encoded_records[0][..length]).map(View::to_record);
+            let is_former = length + 4 == former_bytes.len();
+            assert_eq!(part, is_former.then(|| former.to_record()), "{length} bytes");
         }
+    }
+
+    fn encoded<'a>(new: &'a NewRecord<'a>) -> (View<'a>, Vec<u8>) {
+        let (view, mut bytes) = (View::of_new(RecordId::new(7, 8, 9), new), Vec::new());
+        encode(&view, &mut bytes);
+        (view, bytes)
     }
 
     #[test]
@@ -196,6 +220,7 @@ mod tests {
             logs: "[1]",
             warnings: "[\"w\"]",
             fuel: u64::MAX,
+            microseconds: Some(u32::MAX),
             revision: 3,
             corrects: Some(RecordId::new(1, 2, 3)),
             ..plain

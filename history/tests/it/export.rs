@@ -40,6 +40,7 @@ async fn json_lines_have_what_is_known_of_each_message() {
         failure: Some("boom"),
         warnings: r#"["low"]"#,
         fuel: 12,
+        microseconds: Some(34),
         revision: 1,
         corrects: Some(first),
         ..plain
@@ -48,7 +49,9 @@ async fn json_lines_have_what_is_known_of_each_message() {
     let text = String::from_utf8(exported(&history, Format::JsonLines).await).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["received"], "2026-09-21T14:13:20.123000001Z");
-    assert!(!lines[0].as_object().unwrap().contains_key("result"));
+    for name in ["result", "microseconds"] {
+        assert!(!lines[0].as_object().unwrap().contains_key(name), "{name}");
+    }
     for (name, value) in [
         ("corrects", json!(first)),
         ("payload", json!("AQI=")),
@@ -58,6 +61,7 @@ async fn json_lines_have_what_is_known_of_each_message() {
         ("outcome", json!("failed")),
         ("failure", json!("boom")),
         ("warnings", json!(["low"])),
+        ("microseconds", json!(34)),
         ("revision", json!(1)),
     ] {
         assert_eq!(lines[1][name], value, "{name}");
@@ -73,11 +77,16 @@ async fn csv_has_a_line_for_each_message_and_one_with_names() {
     for counter in 0..3 {
         harness.uplink(&history, "a1", counter).await;
     }
+    let (app_id, dev_id) = (app(), dev("a1"));
+    let plain = NewRecord::new(&app_id, &dev_id, &Kind::Uplink, Timestamp::from_nanos(1));
+    kept(history.append(&NewRecord { microseconds: Some(34), ..plain }).await);
     let text = String::from_utf8(exported(&history, Format::Csv).await).unwrap();
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with("id,recorded,received,app_id,dev_id,kind,port,counter"));
     assert!(lines[3].contains(r#",decoded,"{""level"":2,""name"":""a1""}","#), "{}", lines[3]);
-    assert_eq!(lines.len(), 4);
+    assert!(lines[0].ends_with(",revision,corrects,microseconds"), "{}", lines[0]);
+    assert!(lines[3].ends_with(",0,,") && lines[4].ends_with(",0,,34"), "{text}");
+    assert_eq!(lines.len(), 5);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ mod charts;
 mod damage;
 mod export;
 mod faults;
+mod former;
 mod harness;
 mod kills;
 mod queries;

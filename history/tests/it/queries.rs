@@ -33,6 +33,7 @@ async fn a_record_is_found_as_it_was_appended() {
         logs: r#"[{"level":"info"}]"#,
         warnings: r#"["low"]"#,
         fuel: 12_345,
+        microseconds: Some(34),
         revision: 1,
         corrects: Some("0".repeat(28).parse().unwrap()),
         ..NewRecord::new(&app_id, &dev_id, &kind, received)
@@ -51,7 +52,8 @@ fn check(record: &Record, id: RecordId, new: &NewRecord<'_>) {
     assert_eq!((record.id, record.received, &record.kind, record.port), (id, received, kind, 7));
     assert_eq!((record.counter, record.confirmed, record.is_retry), (u32::MAX, true, true));
     assert_eq!((&record.payload[..], record.seed, record.functions), (new.payload, new.seed, new.functions));
-    assert_eq!((record.version, record.limits, record.fuel), (new.version, new.limits, new.fuel));
+    assert_eq!((record.version, record.limits), (new.version, new.limits));
+    assert_eq!((record.fuel, record.microseconds), (new.fuel, new.microseconds));
     assert_eq!((&record.metadata[..], &record.extra[..]), (new.metadata, new.extra));
     assert_eq!((&record.result[..], &record.normalized[..]), (new.result, new.normalized));
     assert_eq!((record.failure.as_deref(), &record.logs[..]), (new.failure, new.logs));

@@ -37,6 +37,7 @@ async fn a_failed_message_is_shown_with_the_line_that_failed() {
         "<code>01</code> (1)",
         "functions?device=dev-1",
         "Fuel",
+        "<dt>Ran for</dt>",
     ] {
         assert!(page.html.contains(part), "{part}: {}", page.html);
     }
@@ -52,6 +53,8 @@ async fn a_failed_message_is_shown_with_the_line_that_failed() {
         (&record["payload"], &record["outcome"], &record["port"]),
         (&"AQ==".into(), &"failed".into(), &2.into())
     );
+    let microseconds = record["microseconds"].as_u64().unwrap();
+    assert!(microseconds > 0 && page.html.contains(&format!("<dd>{microseconds} µs</dd>")), "{}", page.html);
     assert_eq!(json.header("content-type"), "application/json");
 }
 

@@ -55,6 +55,7 @@ fn check_decoded_and_failed(records: &[Record]) {
         assert_eq!(record.extra, r#"{"variables":{"key":"secret"}}"#);
         assert_eq!(record.logs, r#"[{"function":"decoder","fields":["\"port\"","2"]}]"#);
         assert!(record.functions.is_some() && record.limits.is_some() && record.seed.is_some() && record.fuel > 0);
+        assert!(record.microseconds.is_some_and(|microseconds| microseconds > 0));
         let metadata: Value = serde_json::from_str(&record.metadata).unwrap();
         assert_eq!(
             (&metadata["device_profile_id"], &metadata["device_profile_name"]),
@@ -135,6 +136,7 @@ async fn uplinks_that_no_codec_ran_for_are_recorded_and_copies_are_not() {
     assert_eq!(records.iter().map(|record| record.outcome).collect::<Vec<_>>(), outcomes);
     assert_eq!(records.iter().map(|record| record.counter).collect::<Vec<_>>(), [1, 2, 3]);
     assert!(records.iter().all(|record| record.functions.is_none() && record.payload == [1]), "{records:#?}");
+    assert!(records.iter().all(|record| record.microseconds.is_none()), "{records:#?}");
     assert!(
         records[2].failure.as_ref().is_some_and(|failure| failure.contains("has no device profile")),
         "{records:#?}"

@@ -66,6 +66,7 @@ async fn an_uplink_is_recorded_with_what_its_formatter_saw_and_made_of_it() {
     for record in [decoded, failed] {
         assert_eq!(record.logs, r#"[{"function":"decoder","fields":["2"]}]"#);
         assert!(record.functions.is_some() && record.limits.is_some() && record.seed.is_some() && record.fuel > 0);
+        assert!(record.microseconds.is_some_and(|microseconds| microseconds > 0));
     }
     assert_eq!(
         [decoded, failed, unchanged].map(|record| record.outcome),

@@ -245,6 +245,7 @@ fn body(record: &Record) -> Value {
         "metadata": value(&record.metadata),
         "extra": value(&record.extra),
         "fuel": record.fuel,
+        "microseconds": record.microseconds,
         "version": record.version,
         "functions": record.functions,
         "seed": record.seed,

@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 
 use crate::Record;
 
-const COLUMNS: [&str; 26] = [
+const COLUMNS: [&str; 27] = [
     "id",
     "recorded",
     "received",
@@ -33,6 +33,7 @@ const COLUMNS: [&str; 26] = [
     "fuel",
     "revision",
     "corrects",
+    "microseconds",
 ];
 
 /// Writes the names of the columns before the first record.
@@ -82,5 +83,6 @@ fn values(record: &Record) -> [String; COLUMNS.len()] {
         record.fuel.to_string(),
         record.revision.to_string(),
         record.corrects.map(|id| id.to_string()).unwrap_or_default(),
+        optional(record.microseconds.map(u64::from)),
     ]
 }

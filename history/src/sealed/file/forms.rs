@@ -3,7 +3,7 @@
 use super::compact::Form::{self, Bool, Byte, Bytes, Count, List, Never, Number, ShortList, Struct};
 
 /// Maximum number of columns and groups of a schema, which may all be in each other: the crate calls itself for each.
-/// Ours have 40.
+/// Ours have 41.
 const SCHEMA_ELEMENTS_MAX: usize = 128;
 
 /// The description of a file, at its end.

@@ -77,6 +77,10 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "is_default", with = "text_number")]
     #[schemars(with = "String")]
     pub fuel: u64,
+    /// Time of the functions in the sandbox in microseconds, as a string; omitted if none ran, or nobody measured.
+    #[serde(default, skip_serializing_if = "is_default", with = "text_number")]
+    #[schemars(with = "String")]
+    pub microseconds: u64,
     /// The SHA-256 of the functions and their dialect, in hexadecimal.
     #[serde(default, skip_serializing_if = "is_default")]
     pub functions: String,
