@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, ensure};
-use api::rest::handler::{DeadLetter, NewWebhook, Webhook, WebhookChange};
+use api::rest::handler::{DeadLetter, NewWebhook, RecentDelivery, Webhook, WebhookChange};
 use client::{handler::Page, webhooks::WebhookClient};
 use server::secret_file::read_secret;
 use types::{AppId, Change, Secret, WebhookId};
@@ -39,6 +39,7 @@ pub(crate) async fn run(command: Webhooks, app_id: Option<AppId>, context: &Comm
             context.output.message(format_args!("Updated webhook {id}"))
         }
         Webhooks::Delete { id, confirmation } => delete(context, &client, &id, confirmation).await,
+        Webhooks::Deliveries { id } => deliveries(context, &client, &id).await,
         Webhooks::Failed { id } => failed(context, &client, &id).await,
         Webhooks::Resend { id, messages } => {
             let resent = client.resend(&id, messages).await?;
@@ -131,6 +132,26 @@ async fn delete(
     confirm(format_args!("Delete webhook {id}, with what waits for it?"), confirmation)?;
     client.delete(id).await?;
     context.output.message(format_args!("Deleted webhook {id}"))
+}
+
+async fn deliveries(context: &CommandContext, client: &WebhookClient, id: &WebhookId) -> anyhow::Result<()> {
+    let row = |delivery: RecentDelivery| {
+        let RecentDelivery { dev_id, event, at, is_delivered, status, attempts, duration_us } = delivery;
+        let took = Cell::new(format!("{:.1} ms", duration_us as f64 / 1000.0), duration_us);
+        let status = status.map(u32::from).into();
+        [context.output.time(at), dev_id.into(), event.into(), is_delivered.into(), status, attempts.into(), took]
+    };
+    let columns = [
+        ("time", "Time"),
+        ("dev_id", "DevID"),
+        ("event", "Event"),
+        ("delivered", "Delivered"),
+        ("status", "Status"),
+        ("attempts", "Attempts"),
+        ("duration_us", "Took"),
+    ];
+    let table = Table::new(columns, client.deliveries(id).await?.into_iter().map(row));
+    context.output.table(table, format_args!("The handler remembers no deliveries of webhook {id}"))
 }
 
 async fn failed(context: &CommandContext, client: &WebhookClient, id: &WebhookId) -> anyhow::Result<()> {

@@ -33,6 +33,13 @@ pub(crate) enum Webhooks {
         #[command(flatten)]
         confirmation: Confirmation,
     },
+    /// List the latest messages that a webhook took, or that were given up
+    #[command(after_help = "Example:\n  airlock webhooks deliveries my-hook --output csv")]
+    Deliveries {
+        /// Id of the webhook
+        #[arg(add = completion::webhooks())]
+        id: WebhookId,
+    },
     /// List messages that a webhook did not take
     #[command(after_help = "Example:\n  airlock webhooks failed my-hook --output jsonl")]
     Failed {

@@ -1,6 +1,11 @@
 //! `airlock webhooks …`.
 
 use super::CommandLine;
+use crate::{
+    delivery::webhooks::receiver::{Answer, Receiver},
+    harness::Network,
+    processes::outages::soon,
+};
 
 // Conformance: Webhooks from the command line
 #[tokio::test(flavor = "multi_thread")]
@@ -37,5 +42,34 @@ async fn webhooks_are_set_listed_and_deleted() {
     assert!(line.typed(&["webhooks", "delete", "my-hook", "--yes"]).contains("Deleted webhook my-hook"));
     let (_, error) = line.refused(&["webhooks", "failed", "my-hook"], "");
     assert!(error.contains("Webhook my-hook not found"), "{error}");
+    line.network.stack.stop().await;
+}
+
+// Conformance: Webhooks from the command line
+#[tokio::test(flavor = "multi_thread")]
+async fn the_latest_deliveries_of_a_webhook_are_listed() {
+    let network = Network::with(|settings| settings.output.delivery.allow_private_addresses = true).await;
+    let (line, mut receiver) = (CommandLine::on(network), Receiver::start().await);
+    line.typed(&["devices", "register", "dev-1"]);
+    line.typed(&["webhooks", "set", "my-hook", &receiver.url(), "--event", "up"]);
+    let listed = line.typed(&["webhooks", "deliveries", "my-hook"]);
+    assert!(listed.contains("The handler remembers no deliveries of webhook my-hook"), "{listed}");
+    receiver.answer([Answer::Status(400)]);
+    for payload in ["01", "02"] {
+        line.typed(&["devices", "simulate", "dev-1", payload]);
+        receiver.next().await;
+    }
+    let rows = async || {
+        let listed = line.typed(&["webhooks", "deliveries", "my-hook", "--output", "csv"]);
+        // Without the time when each began, and the time that it took.
+        let known = |row: &str| Some(row.split_once(',')?.1.rsplit_once(',')?.0.to_owned());
+        listed.lines().map(|row| known(row).unwrap()).collect::<Vec<_>>()
+    };
+    let names = "dev_id,event,delivered,status,attempts";
+    soon([names, "dev-1,up,true,200,1", "dev-1,up,false,,1"].map(str::to_owned).to_vec(), rows).await;
+    let listed = line.typed(&["webhooks", "deliveries", "my-hook"]);
+    for part in ["  yes  ", "  no  ", "  200  ", " ms\n"] {
+        assert!(listed.contains(part), "{part}: {listed}");
+    }
     line.network.stack.stop().await;
 }
