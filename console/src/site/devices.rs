@@ -110,7 +110,7 @@ pub(super) async fn list(
         (page.total, page.position) = (found.total as usize, found.position as usize);
         (page.is_cut, page.is_partial) = (found.is_cut, found.is_partial);
         page.next.clone_from(&found.next);
-        page.rows = rows(&request, &handler, found).await;
+        page.rows = rows(&request, &handler, found, &sent.values("late").collect()).await;
         if let Some(since) = search.not_seen_since {
             page.rows.iter_mut().for_each(|row| row.note_silence(since, now));
         }

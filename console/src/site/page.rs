@@ -36,6 +36,7 @@ const CHOOSE_FILE: Asset =
     script("/console/assets/choose_file.js", include_str!("../../../web/console/choose_file.js"));
 const SEND_ONCE: Asset = script("/console/assets/send_once.js", include_str!("../../../web/console/send_once.js"));
 const REFRESH: Asset = script("/console/assets/refresh.js", include_str!("../../../web/console/refresh.js"));
+const LATE_ROWS: Asset = script("/console/assets/late_rows.js", include_str!("../../../web/console/late_rows.js"));
 const SCAN_CODE: Asset = script("/console/assets/scan_code.js", include_str!("../../../web/console/scan_code.js"));
 const SOURCE_EDITORS: Asset =
     script("/console/assets/source_editors.js", include_str!("../../../web/console/source_editors.js"));
@@ -140,6 +141,10 @@ impl Frame {
         REFRESH.link()
     }
 
+    pub(super) fn late_rows_path(&self) -> String {
+        LATE_ROWS.link()
+    }
+
     pub(super) fn scan_code_path(&self) -> String {
         SCAN_CODE.link()
     }
@@ -227,7 +232,7 @@ fn widened(policy: HeaderValue, directive: &str, origin: &str) -> HeaderValue {
 }
 
 pub(super) fn assets() -> Router<Console> {
-    [STYLE, ICON, TIMES, CHOOSE_FILE, SEND_ONCE, REFRESH, SCAN_CODE, SOURCE_EDITORS, LIVE]
+    [STYLE, ICON, TIMES, CHOOSE_FILE, SEND_ONCE, REFRESH, LATE_ROWS, SCAN_CODE, SOURCE_EDITORS, LIVE]
         .into_iter()
         .fold(Router::new(), |router, asset| router.route(asset.path(), get(async move || asset)))
 }

@@ -49,9 +49,15 @@ pub(super) struct Missing {
     pub(super) sent: u64,
 }
 
-/// The rows of these devices. Without history, they lack what uplinks say.
-pub(super) async fn rows(request: &InApplication, handler: &HandlerClient, found: FoundDevices) -> Vec<Row> {
-    let newest = newest(request, handler, &found.devices).await;
+/// The rows of these devices; `first` names those whose uplinks are looked for before others. Without history, they lack
+/// what uplinks say.
+pub(super) async fn rows(
+    request: &InApplication,
+    handler: &HandlerClient,
+    found: FoundDevices,
+    first: &HashSet<&str>,
+) -> Vec<Row> {
+    let newest = newest(request, handler, ids(&found.devices, first)).await;
     completed(found, newest)
 }
 
@@ -141,12 +147,18 @@ impl Missing {
     }
 }
 
+/// The ids of devices in the order in which their uplinks are looked for.
+fn ids(devices: &[Device], first: &HashSet<&str>) -> Vec<String> {
+    let ids = devices.iter().map(|device| device.dev_id.clone());
+    let (first, others): (Vec<_>, Vec<_>) = ids.partition(|dev_id| first.contains(dev_id.as_str()));
+    [first, others].concat()
+}
+
 /// The newest uplinks of devices; none if they cannot be read.
-async fn newest(request: &InApplication, handler: &HandlerClient, devices: &[Device]) -> Option<NewestUplinks> {
-    if devices.is_empty() {
+async fn newest(request: &InApplication, handler: &HandlerClient, dev_ids: Vec<String>) -> Option<NewestUplinks> {
+    if dev_ids.is_empty() {
         return Some(NewestUplinks::default());
     }
-    let dev_ids = devices.iter().map(|device| device.dev_id.clone()).collect();
     let newest = NewestUplinksRequest { app_id: request.app_id().to_string(), dev_ids, limit: UPLINKS };
     handler.list_newest_uplinks(newest).await.ok()
 }
@@ -164,6 +176,13 @@ fn span(from: Timestamp, to: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn devices_that_were_late_are_looked_for_first() {
+        let devices = ["a", "b", "c", "d"].map(|id| Device { dev_id: id.to_owned(), ..Device::default() });
+        assert_eq!(ids(&devices, &HashSet::from(["d", "b", "other"])), ["b", "d", "a", "c"]);
+        assert_eq!(ids(&devices, &HashSet::new()), ["a", "b", "c", "d"]);
+    }
 
     #[test]
     fn frames_that_did_not_arrive_are_counted_within_a_session() {

@@ -1,6 +1,7 @@
 //! The table of devices: battery, and devices that are silent.
 
 mod fleet;
+mod late;
 
 use std::time::Duration;
 
