@@ -172,6 +172,7 @@ mod tests {
             logs: String::new(),
             warnings: String::new(),
             fuel: 0,
+            microseconds: None,
             revision: 0,
             corrects: None,
         }
