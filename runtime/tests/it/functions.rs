@@ -5,6 +5,7 @@ mod dialects;
 mod es_modules;
 mod failures;
 mod json;
+mod objects;
 mod positions;
 mod results;
 mod single_functions;
