@@ -129,7 +129,8 @@ void airlock_seal_shapes(JSRuntime *rt)\
         for (JSShape *sh = airlock_shapes[i], *next; sh; sh = next) {\
             JSShape **head;\
             next = sh->shape_hash_next;\
-            if (2 * (rt->shape_hash_count + 1) > rt->shape_hash_size)\
+            /* A larger table has all shapes on other lists, on pages that sources share; so they may fill it. */\
+            if ((airlock_sealed_end ? 1 : 2) * (rt->shape_hash_count + 1) > rt->shape_hash_size)\
                 resize_shape_hash(rt, rt->shape_hash_bits + 1);\
             head = &rt->shape_hash[get_shape_hash(sh->hash, rt->shape_hash_bits)];\
             sh->shape_hash_next = *head;\
