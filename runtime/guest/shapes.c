@@ -39,15 +39,23 @@ typedef struct {
         int depth;
     } labels[LABELS_MAX];
     int label_count;
+    /* The offset of the nearest label. */
+    uint32_t next_label;
 } ObjectWalk;
 
 static const Operand unknown_operand = { 0, JS_ATOM_NULL };
 
 static void note_label(ObjectWalk *walk, uint32_t offset, int depth)
 {
+    /* Once for all jumps to it, such as the `break`s of a `switch`. */
+    for (int i = 0; i < walk->label_count; i++) {
+        if (walk->labels[i].offset == offset)
+            return;
+    }
     if (walk->label_count < LABELS_MAX) {
         walk->labels[walk->label_count].offset = offset;
         walk->labels[walk->label_count++].depth = depth;
+        walk->next_label = min_uint32(walk->next_label, offset);
     }
 }
 
@@ -55,6 +63,9 @@ static void note_label(ObjectWalk *walk, uint32_t offset, int depth)
 static void reach_label(ObjectWalk *walk, uint32_t offset)
 {
     int kept = 0;
+    if (offset < walk->next_label)
+        return;
+    walk->next_label = UINT32_MAX;
     for (int i = 0; i < walk->label_count; i++) {
         if (walk->labels[i].offset == offset) {
             while (walk->depth < walk->labels[i].depth)
@@ -62,6 +73,7 @@ static void reach_label(ObjectWalk *walk, uint32_t offset)
             walk->depth = walk->labels[i].depth;
         } else if (walk->labels[i].offset > offset) {
             walk->labels[kept++] = walk->labels[i];
+            walk->next_label = min_uint32(walk->next_label, walk->labels[i].offset);
         }
     }
     walk->label_count = kept;
@@ -167,9 +179,10 @@ static uint32_t jump_target(const uint8_t *pc, uint32_t offset)
 /* `obj a -> a obj a`, with `copied` operands above the copy of the last. */
 static bool copy_last(ObjectWalk *walk, int copied)
 {
-    Operand *moved = &walk->stack[walk->depth - copied];
+    Operand *moved;
     if (walk->depth < copied || walk->depth >= STACK_MAX)
         return false;
+    moved = &walk->stack[walk->depth - copied];
     memmove(moved + 1, moved, copied * sizeof(*moved));
     moved[0] = walk->stack[walk->depth++];
     return true;
@@ -206,6 +219,7 @@ static void find_objects(ObjectWalk *walk, const JSFunctionBytecode *code)
 {
     memset(walk->locals, 0, sizeof(walk->locals));
     walk->object_count = walk->depth = walk->label_count = 0;
+    walk->next_label = UINT32_MAX;
     for (uint32_t offset = 0; offset < (uint32_t)code->byte_code_len;) {
         const uint8_t *pc = code->byte_code_buf + offset;
         uint32_t target = jump_target(pc, offset);
