@@ -169,25 +169,28 @@ s/, h1, /, /
 /^static inline JSShape \*js_new_shape_nohash(/,/^}/ s/^    sh->proto = proto;/&\n    sh->airlock_parent = NULL; \/* edit *\//
 /^static JSShape \*js_clone_shape(/,/^}/ s/^    sh->is_hashed = false;/&\n    sh->airlock_parent = NULL; \/* edit *\//
 
-# The fields of object literals nearly always go to a plain object that does not have them yet.
+# The fields of object literals nearly always go to a plain object that does not have them yet. Returns 0 for any other,
+# and -1 without memory.
 /^static no_inline __exception int convert_fast_array_to_array(/ i\
-static inline bool airlock_add_field(JSContext *ctx, JSValueConst object, JSAtom atom, JSValue value) /* edit */\
+static inline int airlock_add_field(JSContext *ctx, JSValueConst object, JSAtom atom, JSValue value) /* edit */\
 {\
     JSObject *p = JS_VALUE_GET_OBJ(object);\
     JSProperty *pr;\
     if (JS_VALUE_GET_TAG(object) != JS_TAG_OBJECT || p->class_id != JS_CLASS_OBJECT || p->is_exotic || !p->extensible)\
-        return false;\
+        return 0;\
     if (find_own_property1(p, atom))\
-        return false;\
+        return 0;\
     pr = add_property(ctx, p, atom, JS_PROP_C_W_E);\
     if (!pr)\
-        return false;\
+        return -1;\
     pr->u.value = value;\
-    return true;\
+    return 1;\
 }\
 
 /^        CASE(OP_define_field):$/,/^            BREAK;/ s/^                pc += 4;$/&\
-                if (likely(airlock_add_field(ctx, sp[-2], atom, sp[-1]))) { \/* edit *\/\
+                if (likely((ret = airlock_add_field(ctx, sp[-2], atom, sp[-1])) != 0)) { \/* edit *\/\
+                    if (unlikely(ret < 0))\
+                        goto exception;\
                     sp--;\
                     BREAK;\
                 }/

@@ -64,6 +64,26 @@ fn small_values_that_use_up_the_heap_have_a_line() {
     }
 }
 
+/// The memory kept back for the error is there wherever the rest ends, between two objects or at any field of one.
+#[test]
+fn objects_that_use_up_the_heap_end_in_an_error_that_says_so() {
+    let mut harness = Harness::with_limits(|limits| limits.heap_bytes_max = 700_000);
+    let text = "function Decoder(bytes) {
+        var all = [new Array(bytes[0] * 40).fill(0)];
+        try {
+            for (;;) all.push({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7, h: 8, i: 9, j: 10, k: 11, l: 12 });
+        } catch (error) {
+            all = null;
+            return { caught: String(error) };
+        }
+    }";
+    let functions = harness.load_in(Slot::Decoder, text);
+    for padding in 0..40 {
+        let outcome = harness.decode(&functions, &[padding]);
+        assert_eq!(fields(&outcome), r#"{"caught":"InternalError: out of memory"}"#, "after {padding}");
+    }
+}
+
 #[test]
 fn the_memory_limit_ends_a_growing_heap() {
     let mut harness = Harness::with_limits(|limits| {
