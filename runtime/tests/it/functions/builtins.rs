@@ -203,25 +203,57 @@ fn modules_are_not_imported_during_a_call_and_jobs_do_not_outlive_it() {
     }
 }
 
+/// Expressions that are NaN, by different instructions and functions, with bytes of a NaN that scripts write themselves.
+const NANS: [&str; 18] = [
+    "zero / zero",
+    "-(zero / zero)",
+    "inf - inf",
+    "inf * zero",
+    "-inf % 2",
+    "Math.sqrt(-1 - zero)",
+    "Math.log(-1 - zero)",
+    "Math.acos(2 + zero)",
+    "Math.pow(-8 - zero, 1 / 3)",
+    "-Math.sin(-inf)",
+    "Math.max(1, -(inf - inf))",
+    "Math.fround(-(inf - inf))",
+    "Math.f16round(-(inf - inf))",
+    "+undefined * -1",
+    "new Date(inf).getTime()",
+    "odd.getFloat64(0)",
+    "odd.getFloat32(8)",
+    "odd.getFloat16(12)",
+];
+
 /// Processors give a NaN other bits than JavaScript does, and the code of the sandbox is compiled to leave them so.
 #[test]
 fn every_nan_has_the_same_bits() {
-    let numbers = [
-        "NaN",
-        "(bytes[0] - 1) / (bytes[0] - 1)",
-        "-(0 / (bytes[0] - 1))",
-        "1 / (bytes[0] - 1) - 1 / (bytes[0] - 1)",
-        "1 % (bytes[0] - 1)",
-        "Math.sqrt(-bytes[0])",
-        "Math.max(0 / (bytes[0] - 1), 1)",
-        "new Float64Array(Uint8Array.of(1, 0, 0, 0, 0, 0, 0xf8, 0xff).buffer)[0]",
-        "new Float32Array(Uint8Array.of(1, 0, 0xc0, 0xff).buffer)[0]",
-    ];
-    let bits = |number: &str| {
-        format!("[Float64Array, Float32Array].map((Kind) => Buffer.from(Kind.of({number}).buffer).toString('hex'))")
-    };
-    let table = numbers.map(bits);
-    check(&table.each_ref().map(|expression| (expression.as_str(), r#"["000000000000f87f","0000c07f"]"#)));
+    let text = format!(
+        "function Decoder(bytes) {{
+            var zero = bytes[0] - bytes[0], inf = 1 / zero, odd = new DataView(new ArrayBuffer(14)), found = {{}};
+            odd.setUint32(0, 0xfff00000); odd.setUint32(4, 1); odd.setUint32(8, 0xff800001); odd.setUint16(12, 0xfc01);
+            function hex(array) {{ return Buffer.from(array.buffer).toString('hex'); }}
+            [{}].forEach(function (nan) {{
+                var set = new DataView(new ArrayBuffer(14)), moved = new Float64Array(2), f32 = Float32Array.of(nan);
+                set.setFloat64(0, nan); set.setFloat32(8, nan); set.setFloat16(12, nan); moved.set([nan], 1);
+                var wide = [Float64Array.of(nan), new Float64Array(1).fill(nan), new Float64Array(f32),
+                    new Float64Array([1]).with(0, nan), Float64Array.from([1], function () {{ return -nan; }})];
+                var is = [wide.map(hex), hex(f32), hex(new Float32Array(wide[0])), hex(Float16Array.of(nan)), hex(set),
+                    hex(moved), Object.is(nan, NaN), new Set([nan, NaN]).size, [nan].includes(NaN)];
+                found[JSON.stringify(is)] = 1;
+            }});
+            return {{ is: Object.keys(found).map(JSON.parse) }};
+        }}",
+        NANS.join(", ")
+    );
+    let wide = "000000000000f87f";
+    Harness::new().check_decodes(
+        &text,
+        &[7],
+        &format!(
+            r#"{{"is":[[["{wide}","{wide}","{wide}","{wide}","{wide}"],"0000c07f","0000c07f","017c","7ff80000000000007fc000007c01","0000000000000000{wide}",true,1,true]]}}"#
+        ),
+    );
 }
 
 #[test]
