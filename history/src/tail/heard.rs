@@ -12,7 +12,8 @@ pub(crate) fn read(
     (filter, heard): (&Filter, &Heard<'_>),
     skip: &dyn Fn(Skipped),
 ) -> Result<(), Error> {
-    for place in search::places(segment, filter) {
+    // Newest first: of a device that is known from a later block, nothing more than heads is read.
+    for place in search::places(segment, filter).into_iter().rev() {
         heard.check()?;
         let read = read_block(segment, &place, filter, heard);
         read.or_else(|error| Skipped::of(error).map(skip))?;
