@@ -109,7 +109,7 @@ pub struct Skipped {
     pub path: PathBuf,
     /// For people.
     pub reason: String,
-    /// True if its name says that no handler wrote it, so that it has no records.
+    /// True if its name says that no handler wrote it, so that it has no records: none is missing without it.
     pub is_foreign: bool,
 }
 

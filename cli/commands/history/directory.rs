@@ -51,19 +51,19 @@ impl Directory {
         context: &CommandContext,
     ) -> anyhow::Result<(Vec<StoredRecord>, usize)> {
         let mut query = self.query(filter, context)?;
-        let (mut records, mut unread) = (Vec::new(), BTreeSet::<PathBuf>::new());
+        let (mut records, mut unread, mut named) = (Vec::new(), 0, BTreeSet::<PathBuf>::new());
         while records.len() < limit {
             query.limit = (limit - records.len()).min(LIMIT_MAX);
             let page = self.history.query(query.clone()).await?;
-            let new: Vec<_> = page.skipped.into_iter().filter(|file| unread.insert(file.path.clone())).collect();
-            warn_skipped(&new)?;
+            let new: Vec<_> = page.skipped.into_iter().filter(|file| named.insert(file.path.clone())).collect();
+            unread += warn_skipped(&new)?;
             records.extend(page.records.into_iter().map(|record| whole_record_message((record, LimitsByName::new()))));
             query.before = page.next;
             if query.before.is_none() {
                 break;
             }
         }
-        Ok((records, self.unread(unread.len())))
+        Ok((records, self.unread(unread)))
     }
 
     /// All that is known of a record.
@@ -77,8 +77,7 @@ impl Directory {
                 Ok(whole_record_message((record, limits)))
             }
             Err(skipped) => {
-                warn_skipped(&skipped)?;
-                if self.unread(skipped.len()) > 0 {
+                if self.unread(warn_skipped(&skipped)?) > 0 {
                     bail!(CommandError::unavailable(format!("Record {id} may be in a file that cannot be read")));
                 }
                 bail!(CommandError::not_found(format!("Record {id} not found")))
@@ -103,8 +102,7 @@ impl Directory {
             }
         });
         write(context, file, parts).await?;
-        warn_skipped(&skipped)?;
-        check_all_read(self.unread(skipped.len()))
+        check_all_read(self.unread(warn_skipped(&skipped)?))
     }
 
     /// The number of files that could not be read: so many now, and those when the directory was opened.
@@ -143,10 +141,16 @@ fn warn_skipped_limits(Skipped { path, reason, .. }: &Skipped) -> anyhow::Result
     Ok(LimitsByName::new())
 }
 
-/// Names files whose records are missing.
-fn warn_skipped(files: &[Skipped]) -> anyhow::Result<()> {
-    files.iter().try_for_each(|Skipped { path, reason, .. }| {
+/// Names files that are not read, and returns the number of those whose records are missing.
+fn warn_skipped(files: &[Skipped]) -> anyhow::Result<usize> {
+    for Skipped { path, reason, is_foreign } in files {
         let (path, reason) = (path.display().to_string(), sanitize(reason));
-        warn(format_args!("cannot read {}: {reason}: its records are missing", sanitize(&path)))
-    })
+        let path = sanitize(&path);
+        if *is_foreign {
+            warn(format_args!("{path} is left out: {reason}"))?;
+        } else {
+            warn(format_args!("cannot read {path}: {reason}: its records are missing"))?;
+        }
+    }
+    Ok(files.iter().filter(|file| !file.is_foreign).count())
 }

@@ -75,7 +75,7 @@ pub(crate) async fn with_corrections(
     Ok(records.into_iter().map(with_newest).collect())
 }
 
-/// Names of files of history that could not be read: at most 200.
+/// Names of files of history that could not be read, whose records are missing: at most 200.
 #[derive(Debug, Default)]
 pub(crate) struct UnreadableFiles {
     names: BTreeSet<String>,
@@ -84,7 +84,7 @@ pub(crate) struct UnreadableFiles {
 
 impl UnreadableFiles {
     pub(crate) fn add(&mut self, skipped: &[Skipped]) {
-        for skipped in skipped {
+        for skipped in skipped.iter().filter(|skipped| !skipped.is_foreign) {
             let name = file_name(&skipped.path);
             if self.names.len() < NAMED_FILES_MAX && self.names.insert(name.clone()) {
                 self.new.push(name);

@@ -27,7 +27,7 @@ pub enum Format {
 pub enum ExportPart {
     /// Bytes of the file, at least one.
     Bytes(Bytes),
-    /// The last part, unless it is empty: files of history that could not be read, whose records are missing.
+    /// The last part, unless it is empty: files that could not be read, whose records are missing, and foreign ones.
     Unreadable(Vec<Skipped>),
 }
 

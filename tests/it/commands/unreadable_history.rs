@@ -36,6 +36,28 @@ fn check_directory(line: &CommandLine, history: &Path, unknown: &str, unreadable
     }
 }
 
+/// A file whose name is no handler's has no records: only commands that read the directory themselves name it.
+fn check_left_out(line: &CommandLine, history: &Path, unknown: &str) {
+    let dir = history.to_str().unwrap();
+    for arguments in [
+        &["history", "list"][..],
+        &["history", "decode", "--version", "1"],
+        &["history", "verify"],
+        &["history", "replay", "--dry-run"],
+        &["history", "export", "-"],
+        &["history", "list", "--dir", dir],
+        &["history", "export", "-", "--dir", dir],
+    ] {
+        let output = line.network.type_command(arguments, "");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !said.contains("missing"), "{arguments:?}: {said}");
+        let is_named = said.contains("foreign.parquet is left out: its name is not that of a file of history");
+        assert_eq!(is_named, arguments.contains(&"--dir"), "{arguments:?}: {said}");
+    }
+    let (_, error) = line.refused(&["history", "info", unknown, "--dir", dir], "");
+    assert!(error.contains("not found"), "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_cannot_be_read_are_named() {
     let line = CommandLine::start().await;
@@ -84,7 +106,8 @@ async fn files_that_cannot_be_read_are_named() {
     assert!(exported.contains(r#"{"first":7}"#), "what can be read is there: {exported}");
 
     check_directory(&line, &history, &unknown, "1000000000000-1990000009000-foreign.parquet");
-    fs::remove_file(foreign).unwrap();
+    fs::rename(&foreign, foreign.with_file_name("foreign.parquet")).unwrap();
+    check_left_out(&line, &history, &unknown);
     let left = history.join("tail/left");
     fs::create_dir(&left).unwrap();
     fs::write(left.join("foreign.tail"), "not a block").unwrap();

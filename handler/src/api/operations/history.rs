@@ -1,10 +1,10 @@
 //! Operations on the history of an application's messages.
 
-use std::sync::Arc;
+use std::{future::ready, sync::Arc};
 
 use ::history::{ChartQuery, ExportPart, Format, Kind, Outcome, Page, Query, Record, RecordId};
 use api::rest::handler::{Chart, DecodeReport, Delivery, SendReport};
-use futures::Stream;
+use futures::{Stream, TryStreamExt};
 use runtime::LimitsByName;
 use server::{
     auth::{Caller, Purpose},
@@ -40,7 +40,8 @@ impl Operations {
     pub(crate) async fn list_records(&self, caller: Caller, query: Query) -> Result<Page, Error> {
         let usage = caller.usage.clone();
         self.allow_history(caller, &query.app_id).await?;
-        let page = self.history.query(query).await?;
+        let mut page = self.history.query(query).await?;
+        page.skipped.retain(|file| !file.is_foreign);
         usage.add_entries(page.records.len());
         Ok(page)
     }
@@ -61,7 +62,7 @@ impl Operations {
         format: Format,
     ) -> Result<impl Stream<Item = Result<ExportPart, ::history::Error>> + Send + use<>, Error> {
         self.allow_history(caller, &query.app_id).await?;
-        Ok(self.history.export(query, format))
+        Ok(self.history.export(query, format).try_filter_map(|part| ready(Ok(without_foreign(part)))))
     }
 
     /// Gets a record, with the limits of its functions as far as they are known.
@@ -239,6 +240,17 @@ fn hide_from_owner(delivery: &mut Delivery) {
     delivery.dead_letter.clear();
     if let Some(failing) = &mut delivery.failing {
         failing.reason.clear();
+    }
+}
+
+/// The part without files that never had records, which the log names; none if nothing is left of it.
+fn without_foreign(part: ExportPart) -> Option<ExportPart> {
+    match part {
+        ExportPart::Unreadable(mut files) => {
+            files.retain(|file| !file.is_foreign);
+            Some(files).filter(|files| !files.is_empty()).map(ExportPart::Unreadable)
+        }
+        part => Some(part),
     }
 }
 
