@@ -3,6 +3,7 @@
 mod applications;
 pub mod event;
 mod id;
+mod questions;
 
 use std::{collections::BTreeMap, future::ready, sync::Arc};
 

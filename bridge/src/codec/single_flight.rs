@@ -2,6 +2,7 @@
 
 use std::{
     hash::{BuildHasher, RandomState},
+    mem,
     num::NonZeroUsize,
     pin::pin,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -24,6 +25,8 @@ const LOOKUPS_MAX: usize = 16;
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Interval at which an unreachable API is asked for unknown objects. In between, they stay unknown.
 const UNREACHABLE_PAUSE: Duration = Duration::from_secs(5);
+/// Interval at which refusals are logged; those in between are counted.
+const LOG_PAUSE: Duration = Duration::from_secs(10);
 /// Maximum number of objects that are remembered as refused by the API.
 const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 /// Maximum length of the id of an object, in bytes. Ids of networks are far shorter, but whoever may publish on a
@@ -109,6 +112,21 @@ struct Answers {
     unreachable_until: Option<Instant>,
     /// True if the last call failed.
     is_failing: bool,
+    /// Time of the last refusal that was logged, and the number of those since.
+    logged: Option<Instant>,
+    unlogged: u64,
+}
+
+impl Answers {
+    /// Returns how many refusals since the last one in the log are not there; none if this one is not to be there, too.
+    fn unlogged_before(&mut self, now: Instant) -> Option<u64> {
+        if self.logged.is_some_and(|logged| now.duration_since(logged) < LOG_PAUSE) {
+            self.unlogged += 1;
+            return None;
+        }
+        self.logged = Some(now);
+        Some(mem::take(&mut self.unlogged))
+    }
 }
 
 impl SingleFlight {
@@ -122,6 +140,8 @@ impl SingleFlight {
                 refused: LruCache::new(REFUSED_MAX),
                 unreachable_until: None,
                 is_failing: false,
+                logged: None,
+                unlogged: 0,
             }),
             turns: Default::default(),
             hasher: RandomState::new(),
@@ -251,8 +271,12 @@ impl SingleFlight {
             Kind::Unauthenticated | Kind::Denied => format!("the API key may not read {what} {id}: {key_advice}"),
             _ => format!("{network} does not return {what} {id}: {error}"),
         };
-        tracing::warn!(reason, "cannot look up what a message needs");
-        self.lock().refused.put(object.key(), (Instant::now(), reason.clone()));
+        let (mut answers, now) = (self.lock(), Instant::now());
+        // Whoever may publish can invent any number of ids.
+        if let Some(others) = answers.unlogged_before(now) {
+            tracing::warn!(reason, others, "cannot look up what a message needs");
+        }
+        answers.refused.put(object.key(), (now, reason.clone()));
         LookUpError::Refused(reason)
     }
 
@@ -290,6 +314,21 @@ mod tests {
     use std::future::ready;
 
     use super::*;
+
+    #[test]
+    fn refusals_are_logged_at_an_interval_with_the_number_of_others() {
+        let mut answers = Answers {
+            refused: LruCache::new(REFUSED_MAX),
+            unreachable_until: None,
+            is_failing: false,
+            logged: None,
+            unlogged: 0,
+        };
+        let start = Instant::now();
+        let times = [Duration::ZERO, Duration::from_secs(1), LOG_PAUSE / 2, LOG_PAUSE, LOG_PAUSE * 2];
+        let logged = times.map(|time| answers.unlogged_before(start + time));
+        assert_eq!(logged, [Some(0), None, None, Some(2), Some(0)]);
+    }
 
     #[tokio::test]
     async fn an_id_that_is_too_long_is_refused_without_a_call_and_not_remembered() {

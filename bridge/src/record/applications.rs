@@ -10,19 +10,25 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use server::private_file::write_private;
+use server::{
+    private_file::write_private,
+    rate_limit::{LocalRateLimiter, RateLimit},
+};
 use tokio::sync::Semaphore;
 use types::{AppId, Clock};
 
+use super::questions::{Question, Questions};
 use crate::Error;
 
-/// Tells if a network has a device in an application, by their names there.
-pub type HasDevice = Arc<dyn Fn(&str, &str) -> BoxFuture<'static, bool> + Send + Sync>;
+/// Tells if a network has a device in an application, by their names there; none if it does not answer now.
+pub type HasDevice = Arc<dyn Fn(&str, &str) -> BoxFuture<'static, Option<bool>> + Send + Sync>;
 
 /// Maximum number of applications, of those that are not known, of which anything is recorded in an hour. Each makes a
 /// file.
 const OTHERS_MAX: usize = 64;
 const HOUR_MS: i64 = 3_600_000;
+/// The rate of questions to the network: each is a call of its API, and whoever may publish causes them.
+const QUESTIONS: RateLimit = RateLimit::new(20, 720);
 /// Maximum number of known applications, and of bytes of the file that has one in each line.
 const KNOWN_MAX: usize = 100_000;
 const FILE_BYTES_MAX: u64 = 40 * KNOWN_MAX as u64;
@@ -34,8 +40,9 @@ pub(super) struct Applications {
     file: PathBuf,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
-    /// The network is asked about one of them at a time.
-    question: Arc<Semaphore>,
+    /// The network is asked about one of them at a time, and not too often.
+    turn: Arc<Semaphore>,
+    limiter: LocalRateLimiter<()>,
 }
 
 #[derive(Default)]
@@ -43,6 +50,7 @@ struct State {
     known: HashSet<AppId>,
     /// Those that are recorded in this hour, although they are not known.
     others: HashSet<AppId>,
+    questions: Questions,
     /// Hours since 1970.
     hour: i64,
 }
@@ -66,7 +74,8 @@ impl Applications {
             }
         };
         let state = Mutex::new(State { known, ..State::default() });
-        Ok(Self { has_device, file, clock, state, question: Arc::new(Semaphore::new(1)) })
+        let limiter = LocalRateLimiter::new("applications", QUESTIONS, clock.clone());
+        Ok(Self { has_device, file, clock, state, turn: Arc::new(Semaphore::new(1)), limiter })
     }
 
     /// Returns true if a record of an application may be kept. One that has devices with codecs is known: `has_run` says
@@ -79,9 +88,10 @@ impl Applications {
             self.add(app_id.clone());
             return true;
         }
-        self.ask(app_id, names);
         let hour = self.clock.now().as_millis() / HOUR_MS;
-        self.state().admits_other(app_id, hour)
+        let is_admitted = self.state().admits_other(app_id, names, hour);
+        self.ask();
+        is_admitted
     }
 
     /// The owner of an application, by which history shares its room: all that are not known have the same one, so that
@@ -94,15 +104,26 @@ impl Applications {
         self.state().known.contains(app_id)
     }
 
-    fn ask(self: &Arc<Self>, app_id: &AppId, (application, device): (&str, &str)) {
-        let Ok(permit) = Arc::clone(&self.question).try_acquire_owned() else { return };
-        let (applications, app_id, answer) = (Arc::clone(self), app_id.clone(), (self.has_device)(application, device));
+    /// Asks about one of those that wait, unless an answer is awaited, or the last ones came too fast.
+    fn ask(self: &Arc<Self>) {
+        let Ok(permit) = Arc::clone(&self.turn).try_acquire_owned() else { return };
+        let Some(question) = self.next_question() else { return };
+        let (applications, answer) = (Arc::clone(self), (self.has_device)(&question.application, &question.device));
         tokio::spawn(async move {
-            if answer.await {
-                applications.add(app_id);
+            match answer.await {
+                Some(true) => applications.add(question.app_id),
+                Some(false) => applications.state().questions.refuse(&question),
+                // Its next message asks again.
+                None => {}
             }
             drop(permit);
         });
+    }
+
+    fn next_question(&self) -> Option<Question> {
+        let mut state = self.state();
+        let questions = &mut state.questions;
+        if questions.is_empty() || self.limiter.take(&()).is_err() { None } else { questions.take_next() }
     }
 
     fn add(&self, app_id: AppId) {
@@ -122,10 +143,13 @@ impl Applications {
 }
 
 impl State {
-    fn admits_other(&mut self, app_id: &AppId, hour: i64) -> bool {
+    /// Notes a message of an application that is not known.
+    fn admits_other(&mut self, app_id: &AppId, names: (&str, &str), hour: i64) -> bool {
         if self.hour != hour {
             (self.hour, self.others) = (hour, HashSet::new());
+            self.questions.forget_refused();
         }
+        self.questions.add(app_id, names);
         self.others.contains(app_id) || (self.others.len() < OTHERS_MAX && self.others.insert(app_id.clone()))
     }
 }
@@ -155,7 +179,13 @@ fn append(file: &Path, line: &str) {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, future::ready, time::Duration};
+    use std::{
+        fs,
+        future::ready,
+        ops::Range,
+        sync::atomic::{AtomicUsize, Ordering},
+        time::Duration,
+    };
 
     use futures::FutureExt;
     use testing::{ManualClock, soon};
@@ -163,7 +193,7 @@ mod tests {
     use super::*;
 
     fn open(file: &Path, clock: &Arc<ManualClock>, stored: impl FnOnce() -> BTreeSet<AppId>) -> Arc<Applications> {
-        let has_device: HasDevice = Arc::new(|application: &str, _: &str| ready(application == "asked").boxed());
+        let has_device: HasDevice = Arc::new(|application: &str, _: &str| ready(Some(application == "asked")).boxed());
         Arc::new(Applications::open(file.to_owned(), has_device, clock.clone(), stored).unwrap())
     }
 
@@ -203,6 +233,38 @@ mod tests {
         let again = open(&file, &clock, || panic!("the file has them"));
         let owners = ["stored", "decoded", "asked", "invented-0"].map(|id| again.owner(&id.parse().unwrap()));
         assert_eq!(owners, ["stored", "decoded", "asked", ""]);
+    }
+
+    #[tokio::test]
+    async fn the_network_is_asked_only_so_often_and_a_real_application_is_found_in_a_flood() {
+        let (dir, clock, asked) = (tempfile::tempdir().unwrap(), ManualClock::new(), Arc::new(AtomicUsize::new(0)));
+        let count = Arc::clone(&asked);
+        let has_device: HasDevice = Arc::new(move |application: &str, _: &str| {
+            count.fetch_add(1, Ordering::SeqCst);
+            ready(Some(application == "real")).boxed()
+        });
+        let file = dir.path().join("applications");
+        let applications = Arc::new(Applications::open(file, has_device, clock.clone(), BTreeSet::new).unwrap());
+        let flood = async |numbers: Range<usize>| {
+            for number in numbers {
+                admits(&applications, &format!("invented-{number}"), false);
+                tokio::task::yield_now().await;
+            }
+        };
+        flood(0..2000).await;
+        assert_eq!(asked.load(Ordering::SeqCst), QUESTIONS.burst as usize);
+        assert!(!admits(&applications, "real", false), "others were before it");
+        let real: AppId = "real".parse().unwrap();
+        let found = async {
+            let mut number = 2000;
+            while !applications.is_known(&real) {
+                clock.advance(Duration::from_secs(1));
+                admits(&applications, "real", false);
+                flood(number..number + 100).await;
+                number += 100;
+            }
+        };
+        soon("the question about the real one", found).await;
     }
 
     #[test]

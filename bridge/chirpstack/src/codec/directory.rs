@@ -82,9 +82,13 @@ impl Directory {
         self.imports.single_flight.get_or_fetch(object("device", dev_eui), || None, || self.fetch_device(dev_eui)).await
     }
 
-    /// Returns true if the device with this EUI is in this application, as far as is known.
-    pub(crate) async fn has_device(&self, application_id: &str, dev_eui: &str) -> bool {
-        self.device(dev_eui).await.is_ok_and(|device| *device.application_id == *application_id)
+    /// Returns true if the device with this EUI is in this application; none if the API does not answer.
+    pub(crate) async fn has_device(&self, application_id: &str, dev_eui: &str) -> Option<bool> {
+        match self.device(dev_eui).await {
+            Ok(device) => Some(*device.application_id == *application_id),
+            Err(LookUpError::Refused(_)) => Some(false),
+            Err(LookUpError::Unreachable { .. }) => None,
+        }
     }
 
     /// ChirpStack's API.
