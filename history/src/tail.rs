@@ -17,7 +17,7 @@ pub(crate) mod varint;
 use std::{
     io::Write,
     mem,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
@@ -27,7 +27,7 @@ use self::{
     group::RawBlock,
     index::Index,
     owner::OwnDir,
-    segment::{Segment, is_segment},
+    segment::{Segment, is_damaged, is_segment},
 };
 use crate::{
     Error, Loss, RecordId, Skipped,
@@ -106,7 +106,10 @@ impl Tail {
     pub(crate) fn look(dir: &Path) -> Result<(Self, Vec<Skipped>), Error> {
         let (mut segments, mut skipped) = (Vec::new(), Vec::new());
         for own in if_there(list(dir))?.into_iter().filter(|path| path.is_dir()) {
-            for path in if_there(list(&own))?.into_iter().filter(|path| is_segment(path)) {
+            let paths = if_there(list(&own))?;
+            let kept_aside = |path: &PathBuf| Skipped::unread(path.clone(), "it is damaged and kept aside".to_owned());
+            skipped.extend(paths.iter().filter(|path| is_damaged(path)).map(kept_aside));
+            for path in paths.into_iter().filter(|path| is_segment(path)) {
                 match Segment::look(&path) {
                     Ok(None) => {}
                     Ok(Some((segment, changed))) => {

@@ -23,7 +23,7 @@ const FILE_BYTES_MAX: u64 = 512 << 20;
 const PART_BYTES: usize = 1 << 20;
 /// Bytes of blocks of a file that are checked before the search behind what has changed is given up: whoever wrote it may
 /// have put the beginnings of many long blocks there.
-const CHECKED_BYTES_MAX: u64 = 4 << 30;
+pub(super) const CHECKED_BYTES_MAX: u64 = 4 << 30;
 
 /// The blocks of a file.
 #[derive(Debug)]
@@ -35,6 +35,8 @@ pub(super) struct Found {
     pub(super) rest: u64,
     /// True if these can be the beginning of a block that is being written.
     pub(super) is_begun: bool,
+    /// True if there may be more blocks, because the search behind what has changed was given up.
+    pub(super) may_have_more: bool,
 }
 
 /// Finds the whole blocks of a file. An error if it has none and does not begin like one of ours, or is too large.
@@ -42,7 +44,8 @@ pub(super) fn find(file: &File, path: &Path) -> Result<Found, Error> {
     find_within(file, path, CHECKED_BYTES_MAX)
 }
 
-fn find_within(file: &File, path: &Path, checked_max: u64) -> Result<Found, Error> {
+/// The same, with another bound on the bytes of blocks that are checked.
+pub(super) fn find_within(file: &File, path: &Path, checked_max: u64) -> Result<Found, Error> {
     let failed = |source| Error::file("read", path)(source);
     let length = file.metadata().map_err(failed)?.len();
     if length > FILE_BYTES_MAX {
@@ -64,11 +67,11 @@ fn find_within(file: &File, path: &Path, checked_max: u64) -> Result<Found, Erro
     }
     let rest = length - index.bytes;
     if parts.has_given_up() {
-        // There may be more blocks, so that nothing may be cut off.
+        // Nothing may be cut off.
         index.bytes = length;
-        return Ok(Found { index, changed: changed + rest, rest: 0, is_begun: false });
+        return Ok(Found { index, changed: changed + rest, rest: 0, is_begun: false, may_have_more: true });
     }
-    Ok(Found { index, changed, rest, is_begun: is_begun(&start, rest) })
+    Ok(Found { index, changed, rest, is_begun: is_begun(&start, rest), may_have_more: false })
 }
 
 fn too_large(path: &Path) -> Error {
@@ -272,9 +275,10 @@ mod tests {
         let bytes = [&first[..], b"changed", &beginning.repeat(1000), &last].concat();
         let found = |checked_max| find_within(&file(&bytes), Path::new("some-file"), checked_max).unwrap();
         let all = found(1 << 30);
-        assert_eq!((places(&all).len(), all.rest), (2, 0));
+        assert_eq!((places(&all).len(), all.rest, all.may_have_more), (2, 0, false));
         let some = found(1 << 20);
         assert_eq!((places(&some), some.index.bytes, some.rest), (vec![(0, first.len())], bytes.len() as u64, 0));
+        assert!(some.may_have_more);
         assert_eq!(some.changed, (bytes.len() - first.len()) as u64);
     }
 

@@ -9,10 +9,10 @@ use std::{
 
 use crate::{
     Error,
-    directory::{if_there, remove, sync},
+    directory::{if_there, list, remove, sync},
     tail::{
         block::{self, Block},
-        blocks::{self, Found},
+        blocks::{self, CHECKED_BYTES_MAX, Found},
         index::{BlockPlace, Index},
     },
 };
@@ -25,6 +25,8 @@ pub(crate) struct Segment {
     path: PathBuf,
     pub(crate) file: File,
     index: RwLock<Index>,
+    /// True if it may have blocks that were not found, so that it is not deleted.
+    may_have_more: bool,
 }
 
 impl Segment {
@@ -34,20 +36,25 @@ impl Segment {
         let file = File::options().read(true).append(true).create_new(true).open(&path);
         let file = file.map_err(Error::file("create", &path))?;
         sync(dir)?;
-        Ok(Self { name, path, file, index: RwLock::default() })
+        Ok(Self { name, path, file, index: RwLock::default(), may_have_more: false })
     }
 
     /// Reads a segment that was written before, and cuts off an incomplete block at its end. Blocks that have changed
     /// since are left out, and it does not grow any more; a file without any block, or that is too large, is not one of
     /// ours.
     pub(crate) fn recover(path: PathBuf) -> Result<Self, Error> {
+        Self::recover_within(path, CHECKED_BYTES_MAX)
+    }
+
+    /// The same, with another bound on the bytes of blocks that are checked.
+    fn recover_within(path: PathBuf, checked_max: u64) -> Result<Self, Error> {
         let file = File::options().read(true).append(true).open(&path).map_err(Error::file("open", &path))?;
-        let Found { index, changed, rest, .. } = blocks::find(&file, &path)?;
+        let Found { index, changed, rest, may_have_more, .. } = blocks::find_within(&file, &path, checked_max)?;
         if rest > 0 {
             tracing::warn!(path = %path.display(), bytes = rest, "the end of history was not written before the stop");
             file.set_len(index.bytes).map_err(Error::file("shorten", &path))?;
         }
-        let segment = Self::with_index(path, file, index);
+        let segment = Self { may_have_more, ..Self::with_index(path, file, index) };
         if changed > 0 {
             let path = segment.path.display();
             tracing::error!(%path, bytes = changed, "records of history have changed and are lost");
@@ -63,7 +70,7 @@ impl Segment {
         // It is renamed once when that begins.
         for path in [path.to_owned(), path.with_extension(SEALING)] {
             if let Some(file) = if_there(File::open(&path).map(Some).map_err(Error::file("open", &path)))? {
-                let Found { index, changed, rest, is_begun } = blocks::find(&file, &path)?;
+                let Found { index, changed, rest, is_begun, .. } = blocks::find(&file, &path)?;
                 let changed = changed + if is_begun { 0 } else { rest };
                 return Ok(Some((Self::with_index(path, file, index), changed)));
             }
@@ -73,7 +80,7 @@ impl Segment {
 
     fn with_index(path: PathBuf, file: File, index: Index) -> Self {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Self { name, path, file, index: RwLock::new(index) }
+        Self { name, path, file, index: RwLock::new(index), may_have_more: false }
     }
 
     /// Marks it as one that does not grow any more, also after a restart: the names of its Parquet files follow from
@@ -92,9 +99,23 @@ impl Segment {
         self.sealing().exists()
     }
 
-    /// Deletes it once its records are elsewhere.
+    /// Deletes it once its records are elsewhere. One that may have others is kept aside, unless there are enough.
     pub(crate) fn delete(&self) -> Result<(), Error> {
-        remove(&self.sealing())
+        let sealing = self.sealing();
+        if !self.may_have_more || !sealing.exists() {
+            return remove(&sealing);
+        }
+        let dir = self.path.parent().unwrap_or(Path::new("."));
+        let kept = list(dir)?.iter().filter(|path| is_damaged(path)).count();
+        if kept >= DAMAGED_MAX {
+            let path = sealing.display();
+            tracing::error!(%path, kept, "a damaged file of history is deleted: too many are kept aside");
+            return remove(&sealing);
+        }
+        let aside = self.path.with_extension(DAMAGED);
+        fs::rename(&sealing, &aside).map_err(Error::file("rename", &sealing))?;
+        tracing::error!(path = %aside.display(), "a damaged file of history is kept aside: it may have more records");
+        sync(dir)
     }
 
     fn sealing(&self) -> PathBuf {
@@ -142,8 +163,61 @@ impl Segment {
 const EXTENSION: &str = "tail";
 /// Extension of the names of segments while they are sealed.
 const SEALING: &str = "sealing";
+/// Extension of the names of those that are kept aside.
+const DAMAGED: &str = "damaged";
+/// Maximum number of files that are kept aside in a directory.
+const DAMAGED_MAX: usize = 4;
 
 /// Returns true if the name of a file is that of a segment.
 pub(crate) fn is_segment(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == EXTENSION || extension == SEALING)
+}
+
+/// Returns true if the name of a file is that of one that is kept aside.
+pub(crate) fn is_damaged(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == DAMAGED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tail::block::{HEADER_BYTES, MAGIC};
+
+    /// A block, and behind what has changed the beginnings of many long ones.
+    fn damaged() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        block::encode(9, 1, b"records", &mut Vec::new(), &mut bytes);
+        let mut beginning = [0; HEADER_BYTES];
+        beginning[..MAGIC.len()].copy_from_slice(&MAGIC);
+        beginning[8..16].copy_from_slice([(1_u32 << 14).to_le_bytes(); 2].as_flattened());
+        [&bytes[..], b"changed", &beginning.repeat(1000)].concat()
+    }
+
+    #[test]
+    fn a_file_whose_search_was_given_up_is_kept_aside_and_not_too_many_are() {
+        let (dir, bytes) = (tempfile::tempdir().unwrap(), damaged());
+        for number in 0..=DAMAGED_MAX {
+            let path = dir.path().join(number.to_string()).with_extension(EXTENSION);
+            fs::write(&path, &bytes).unwrap();
+            let segment = Segment::recover_within(path.clone(), 1 << 20).unwrap();
+            assert_eq!(segment.read_all().unwrap().len(), 1);
+            segment.delete().unwrap();
+            // It may be tried again after a kill.
+            segment.delete().unwrap();
+            assert!(!path.exists() && !segment.is_sealing());
+            let aside = fs::read(path.with_extension(DAMAGED)).ok();
+            assert_eq!(aside, Some(bytes.clone()).filter(|_| number < DAMAGED_MAX));
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_searched_to_its_end_is_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("some").with_extension(EXTENSION);
+        fs::write(&path, damaged()).unwrap();
+        let segment = Segment::recover(path).unwrap();
+        segment.begin_seal().unwrap();
+        segment.delete().unwrap();
+        assert_eq!(list(dir.path()).unwrap(), Vec::<PathBuf>::new());
+    }
 }
