@@ -21,6 +21,8 @@ pub(super) const ASKED: u32 = 500;
 const FOUND: u32 = 1000;
 /// Maximum number of devices of an application of which all are looked at.
 const LISTED_MAX: u32 = 50_000;
+/// Number of devices of an application that the handler searches.
+pub(super) const SEARCHED_MAX: usize = 100_000;
 
 /// A search for devices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,9 +56,8 @@ impl Search {
         let (mut dev_ids, mut after) = (Vec::new(), String::new());
         loop {
             let found = handler.find_devices(search.request(app_id, FOUND, after)).await?;
-            if found.is_cut || found.total as usize > count_max {
-                let must = format!("must be at most {count_max} at once: search for some of them");
-                return Err(Error::Invalid { what: "Devices", must });
+            if let Some(refused) = refusal(&found, app_id, count_max) {
+                return Err(refused);
             }
             dev_ids.extend(found.devices.into_iter().map(|device| device.dev_id));
             if found.next.is_empty() {
@@ -76,6 +77,22 @@ impl Search {
             after,
         }
     }
+}
+
+/// The reason why not all devices that match are listed.
+fn refusal(found: &FoundDevices, app_id: &AppId, count_max: usize) -> Option<Error> {
+    let must = if found.is_cut {
+        // No text that is searched for reaches the others.
+        format!(
+            "must be at most {SEARCHED_MAX} in {app_id}: with more, name those to `airlock devices set` or \
+             `airlock devices move` at the command line"
+        )
+    } else if found.total as usize > count_max {
+        format!("must be at most {count_max} at once: search for some of them")
+    } else {
+        return None;
+    };
+    Some(Error::Invalid { what: "Devices", must })
 }
 
 /// All devices with their keys; refused if the application has too many to look at.
@@ -120,5 +137,18 @@ mod tests {
     #[test]
     fn large_numbers_have_groups_of_digits() {
         assert_eq!([0, 999, 1000, 10_000, 1_234_567].map(grouped), ["0", "999", "1,000", "10,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn a_search_helps_against_too_many_that_match_and_not_against_too_many_to_search() {
+        let refused = |total, is_cut| {
+            let found = FoundDevices { total, is_cut, ..FoundDevices::default() };
+            refusal(&found, &"alice-app".parse().unwrap(), 10).map(|error| error.to_string())
+        };
+        assert_eq!(refused(10, false), None);
+        assert!(refused(11, false).is_some_and(|text| text.contains("at most 10 ") && text.contains("search for")));
+        let cut = refused(0, true).unwrap();
+        assert!(cut.contains("100000 in alice-app") && cut.contains("airlock devices set"), "{cut}");
+        assert!(!cut.contains("search for"), "{cut}");
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     site::{
         device::fields::becomes_draft,
         devices::{
-            find::Search,
+            find::{SEARCHED_MAX, Search},
             steps::{End, Outcome, PARALLEL, Shown, may_be_done},
         },
         failure::{Failure, Problem},
@@ -22,9 +22,6 @@ use crate::{
         viewer::{InApplication, Sent},
     },
 };
-
-/// Maximum number of devices of an application of which all are looked at.
-const LISTED_MAX: usize = 100_000;
 
 #[derive(Template)]
 #[template(path = "devices_move.html")]
@@ -126,8 +123,8 @@ async fn take_step(request: &InApplication, chosen: &Many, sent: &Sent) -> Resul
 async fn preview(request: &InApplication, handler: &HandlerClient, chosen: &Many, to: &AppId) -> Result<Preview> {
     let _turn = request.console.device_lists.take(&request.owner()).await;
     let everything = Search::default();
-    let here: HashSet<_> = everything.all(handler, request.app_id(), LISTED_MAX).await?.into_iter().collect();
-    let there: HashSet<_> = everything.all(handler, to, LISTED_MAX).await?.into_iter().collect();
+    let here: HashSet<_> = everything.all(handler, request.app_id(), SEARCHED_MAX).await?.into_iter().collect();
+    let there: HashSet<_> = everything.all(handler, to, SEARCHED_MAX).await?.into_iter().collect();
     let reason = |dev_id: &DevId| match here.contains(dev_id.as_str()) {
         false => Some("it is not in this application any more".to_owned()),
         true => there.contains(dev_id.as_str()).then(|| format!("{to} has a device with this id already")),

@@ -70,6 +70,10 @@ pub(crate) struct FoundDevices {
     pub(crate) is_partial: bool,
 }
 
+/// Number of devices that a search has looked at.
+#[derive(Default)]
+struct Searched(usize);
+
 /// When devices were seen, as far as it is not in their records.
 struct Seen<'a> {
     /// In nanoseconds since 1970. They replace what the record says.
@@ -104,6 +108,22 @@ impl DeviceSearch {
             || has(&device.description)
             || (!device.is_template() && has(&device.lorawan.dev_eui.to_string()))
             || device.attributes.iter().any(|(key, value)| has(key) || has(value))
+    }
+}
+
+impl Searched {
+    /// Number of devices to read at once: one more than are searched shows that there are more.
+    fn wanted(&self) -> usize {
+        READ_MAX.min(SEARCHED_MAX + 1 - self.0)
+    }
+
+    /// Counts devices that were read, and leaves out what is too many. Returns true if it has.
+    fn admit<T>(&mut self, read: &mut Vec<T>) -> bool {
+        let room = SEARCHED_MAX - self.0;
+        let is_cut = read.len() > room;
+        read.truncate(room);
+        self.0 += read.len();
+        is_cut
     }
 }
 
@@ -152,9 +172,10 @@ impl Devices {
         usage: &Usage,
     ) -> Result<(Vec<DevicePlace>, bool), Error> {
         let prefix = store_keys::devices(app_id)?;
-        let (mut places, mut searched, mut after) = (Vec::new(), 0, None);
+        let (mut places, mut searched, mut after) = (Vec::new(), Searched::default(), None);
         loop {
-            let mut entries = self.store.list(&prefix, after.as_ref(), READ_MAX).await?;
+            let mut entries = self.store.list(&prefix, after.as_ref(), searched.wanted()).await?;
+            let is_cut = searched.admit(&mut entries);
             // Only for what takes a processor: others go on while the store is read.
             let mut turn = usage.turn_for_entries().await;
             for entry in &entries {
@@ -164,11 +185,10 @@ impl Devices {
                 places.extend(search.place(entry, seen)?);
             }
             drop(turn);
-            searched += entries.len();
-            let Some(last) = entries.pop() else { return Ok((places, false)) };
-            if searched >= SEARCHED_MAX {
+            if is_cut {
                 return Ok((places, true));
             }
+            let Some(last) = entries.pop() else { return Ok((places, false)) };
             after = Some(last.key);
         }
     }
@@ -271,5 +291,26 @@ mod tests {
         let mut places = ["5.a1", "0.c1", "40.a1", "0.b1"].map(|text| text.parse::<DevicePlace>().unwrap());
         places.sort_unstable();
         assert_eq!(places.map(|place| place.to_string()), ["0.b1", "0.c1", "5.a1", "40.a1"]);
+    }
+
+    // Conformance: Devices are found by text and by when they were last seen; their newest uplinks
+    #[test]
+    fn a_search_is_cut_only_if_there_are_more_devices_than_are_searched() {
+        for (devices, is_cut) in
+            [(0, false), (SEARCHED_MAX - 1, false), (SEARCHED_MAX, false), (SEARCHED_MAX + 1, true)]
+        {
+            let (mut searched, mut left) = (Searched::default(), devices);
+            let was_cut = loop {
+                let mut read = vec![0_u8; searched.wanted().min(left)];
+                left -= read.len();
+                if searched.admit(&mut read) {
+                    break true;
+                }
+                if read.is_empty() {
+                    break false;
+                }
+            };
+            assert_eq!((was_cut, searched.0), (is_cut, devices.min(SEARCHED_MAX)), "{devices}");
+        }
     }
 }
