@@ -21,10 +21,10 @@ pub(crate) async fn start(owner: &'static str, settings: &Settings) -> anyhow::R
     Ok(pool)
 }
 
-/// Says once why the first start takes longer.
+/// Says why this start takes longer: the cache has no sandbox, one of another version, or a damaged one.
 fn report_compiling(settings: &Settings) {
     match &settings.cache_dir {
-        Some(dir) => tracing::info!(cache_dir = %dir.display(), "compiling the sandbox for the first time"),
+        Some(dir) => tracing::info!(cache_dir = %dir.display(), "compiling the sandbox: none in the cache fits"),
         None => tracing::info!("compiling the sandbox: set sandbox.cache_dir to keep it for the next start"),
     }
 }
