@@ -97,17 +97,14 @@ pub(crate) async fn run(serve: Serve, settings: Settings, global: &GlobalOptions
         return console_service::run(&settings, clock, (metrics, shutdown)).await;
     }
     let environment = Environment { metrics, audit, clock };
-    let mut first_account = String::new();
-    let show_link = |link: &str| {
-        first_account = invitation(link);
-        say(&first_account)
-    };
+    let show_link = |link: &str| say(invitation(link));
     let stack = tokio::select! {
         stack = Stack::start_showing(settings, serve.service, environment, show_link) => stack?,
         () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
     };
     let next_steps = next_steps(&global.where_settings_are());
-    // The address was shown as soon as it could be used; what was logged since may have moved it out of sight.
+    // It was shown as soon as it could be used; what was logged since may have moved it out of sight.
+    let first_account = stack.first_account_link().map(invitation).unwrap_or_default();
     say(format_args!("Airlock is ready.\n\n{}\n\n{first_account}{next_steps}", stack.overview()))?;
     let failure = tokio::select! {
         () = shutdown.requested.cancelled() => Ok(()),

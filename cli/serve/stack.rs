@@ -44,6 +44,7 @@ pub struct Stack {
     serving: Vec<ServerHandle>,
     discovery_http: Option<SocketAddr>,
     handler: Option<HandlerService>,
+    first_account_link: Option<String>,
     operator_sockets: Vec<OperatorSocket>,
     store_failure: StoreFailure,
     store_closed: BoxFuture<'static, ()>,
@@ -75,8 +76,9 @@ impl Stack {
         if includes(Service::Account) {
             // Alone, the account service would have a console without anything to show.
             let has_console = only.is_none() && starting.context.settings.console.enabled;
-            if let Some(link) = starting.start_account(has_console).await? {
-                show_link(&link)?;
+            starting.start_account(has_console).await?;
+            if let Some(link) = &starting.first_account_link {
+                show_link(link)?;
             }
         }
         let (token, authenticator) = starting.authenticate().await?;
@@ -87,6 +89,7 @@ impl Stack {
         if includes(Service::Handler) {
             starting.start_handler(authenticator, token).await?;
         }
+        starting.check_first_account().await?;
         starting.show_status();
         starting.start_telemetry(only.map_or(Process::Handler, Service::process)).await?;
         Ok(Self::started(starting, renewing))
@@ -94,7 +97,7 @@ impl Stack {
 
     /// Watches what may stop the services that have started.
     fn started(starting: Starting, renewing: JoinHandle<()>) -> Self {
-        let Starting { context, addresses, serving, discovery_http, handler, .. } = starting;
+        let Starting { context, addresses, serving, discovery_http, handler, first_account_link, .. } = starting;
         let operator_sockets = context.listen_to_operator();
         let Context { settings, health, server, store_failure, store_closed, audit, mark, .. } = context;
         audit.report_to(&health);
@@ -111,6 +114,7 @@ impl Stack {
             serving,
             discovery_http,
             handler,
+            first_account_link,
             operator_sockets,
             store_failure,
             store_closed,
@@ -156,6 +160,11 @@ impl Stack {
     pub fn overview(&self) -> String {
         let lines: Vec<_> = self.addresses.iter().map(|(name, address)| format!("{name:>10}  {address}")).collect();
         lines.join("\n")
+    }
+
+    /// The address that creates the first account, unless it was used while the rest started.
+    pub(super) fn first_account_link(&self) -> Option<&str> {
+        self.first_account_link.as_deref()
     }
 
     /// Waits until the store fails for good, or went back to an earlier state. After a failure, what was acknowledged

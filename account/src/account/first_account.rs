@@ -90,14 +90,17 @@ impl Account {
         Ok(is_new.then(|| format!("{}/register?first={token}", self.public_url)))
     }
 
+    /// Returns true if there is no first account yet. Another process on this store may have created it.
+    pub async fn awaits_first_account(&self) -> Result<bool> {
+        self.read_first_account().await?;
+        Ok(self.first_account.user_id.get().is_none())
+    }
+
     /// Returns true for the token of the link until there is a first account.
     pub(crate) async fn is_first_account_link(&self, token: &str) -> Result<bool> {
         let hash = self.first_account.token.get();
-        if !hash.is_some_and(|hash| self.keys.verify_hash(hash, CONTEXT, token.as_bytes())) {
-            return Ok(false);
-        }
-        self.read_first_account().await?;
-        Ok(self.first_account.user_id.get().is_none())
+        let is_of_link = hash.is_some_and(|hash| self.keys.verify_hash(hash, CONTEXT, token.as_bytes()));
+        Ok(is_of_link && self.awaits_first_account().await?)
     }
 
     /// Creates the first account for whoever has the link. Its address counts as confirmed: there is nobody to ask.

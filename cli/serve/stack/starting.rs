@@ -28,6 +28,8 @@ pub(super) struct Starting {
     pub(super) serving: Vec<ServerHandle>,
     pub(super) discovery_http: Option<SocketAddr>,
     pub(super) handler: Option<HandlerService>,
+    /// The address that creates the first account, until there are users.
+    pub(super) first_account_link: Option<String>,
     metrics: Metrics,
     account: Option<Account>,
     console: Option<Console>,
@@ -40,6 +42,7 @@ impl Starting {
             serving: Vec::new(),
             discovery_http: None,
             handler: None,
+            first_account_link: None,
             metrics: metrics.with(context.ledger.metrics()),
             account: None,
             console: None,
@@ -47,17 +50,26 @@ impl Starting {
         }
     }
 
-    /// Returns the address that creates the first account, until there are users.
-    pub(super) async fn start_account(&mut self, has_console: bool) -> anyhow::Result<Option<String>> {
+    pub(super) async fn start_account(&mut self, has_console: bool) -> anyhow::Result<()> {
         let (serving, account, console) = self.context.start_account(has_console).await?;
         let url = format!("http://{}", from_here(address(&serving, 0)?));
         self.context.settings.client.auth_server.clone_from(&url);
         self.addresses.push(("account", url));
         self.addresses.extend(console.is_some().then(|| ("console", format!("{}/console", account.public_url()))));
         self.serving.push(serving);
-        let link = if console.is_some() { account.first_account_link().await? } else { None };
+        self.first_account_link = if console.is_some() { account.first_account_link().await? } else { None };
         (self.account, self.console) = (Some(account), console);
-        Ok(link)
+        Ok(())
+    }
+
+    /// Forgets the address that creates the first account, if somebody has used it.
+    pub(super) async fn check_first_account(&mut self) -> anyhow::Result<()> {
+        if let (Some(_), Some(account)) = (&self.first_account_link, &self.account)
+            && !account.awaits_first_account().await?
+        {
+            self.first_account_link = None;
+        }
+        Ok(())
     }
 
     /// Gets the token of the handler, and what checks the credentials of callers. Both ask the account service.

@@ -8,6 +8,9 @@ use std::{
     process::{Command, Stdio},
 };
 
+use reqwest::redirect::Policy;
+use tokio::io::{AsyncBufReadExt, BufReader};
+
 use crate::harness::{
     PASSWORD, airlock, complaint, printed, run,
     server_process::{ServerProcess, get, limited, serve},
@@ -115,6 +118,39 @@ fn the_link_to_the_first_account_is_printed_until_somebody_has_registered() {
     let process = ServerProcess::start(dir.path());
     assert_eq!(process.first_account_link(), None);
     process.stop();
+}
+
+// Conformance: the first account: an operator's, by a link that works once
+#[tokio::test]
+async fn a_link_that_was_used_before_the_rest_had_started_is_not_printed_again() {
+    server::system::install_crypto();
+    let dir = tempfile::tempdir().unwrap();
+    // The handler starts once somebody has written this file.
+    let held = dir.path().join("held.pem");
+    assert!(Command::new("mkfifo").arg(&held).status().unwrap().success());
+    let mut command = serve(dir.path());
+    command.env("AIRLOCK_HANDLER__DISCOVERY_CERTIFICATE_FILE", &held).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut process = tokio::process::Command::from(command).kill_on_drop(true).spawn().unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let link = loop {
+        let line = lines.next_line().await.unwrap().expect("it prints the link");
+        if line.contains("/register?first=") {
+            break line.trim().to_owned();
+        }
+    };
+    let (site, token) = link.split_once("/register?first=").unwrap();
+    let who = [("first", token), ("username", "alice"), ("email", "alice@example.com")];
+    let fields = [&who[..], &[("password", PASSWORD), ("password_again", PASSWORD)]].concat();
+    let client = reqwest::Client::builder().redirect(Policy::none()).build().unwrap();
+    let request = client.post(format!("{site}/register")).header("origin", site).form(&fields);
+    assert_eq!(request.send().await.unwrap().status(), 303);
+    fs::write(&held, fs::read(dir.path().join("ca.cert")).unwrap()).unwrap();
+    let mut rest = Vec::new();
+    while let Some(line) = lines.next_line().await.unwrap().filter(|line| !line.starts_with("Next")) {
+        rest.push(line);
+    }
+    assert!(rest.iter().any(|line| line.contains("Airlock is ready")), "{rest:?}");
+    assert!(!rest.iter().any(|line| line.contains("/register?first=")), "{rest:?}");
 }
 
 #[test]

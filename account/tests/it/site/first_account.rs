@@ -45,7 +45,9 @@ async fn the_link_creates_one_account_which_is_an_operators() {
 
         let refused = register(&service, &token, "alice", "short").await;
         assert_eq!((refused.status.as_u16(), refused.value("[name=first]")), (400, &*token), "it is still valid");
+        assert!(service.account.awaits_first_account().await.unwrap());
         assert_eq!(register(&service, &token, "alice", PASSWORD).await.place(), "/my/applications");
+        assert!(!service.account.awaits_first_account().await.unwrap());
         assert!(is_operator(&service, "alice").await);
 
         assert_eq!(register(&service, &token, "bobby", PASSWORD).await.status, 403);
@@ -115,6 +117,7 @@ async fn of_two_processes_on_one_store_one_appoints_the_operator() {
     let second = first.reopen().await;
     let ((_, one), (path, other)) = (link(&first).await, link(&second).await);
     assert_eq!(register(&first, &one, "alice", PASSWORD).await.status, 303);
+    assert!(!second.account.awaits_first_account().await.unwrap());
     assert_eq!(Browser::new(&second).get(&path).await.status, 403, "its link has ended, too");
     let refused = register(&second, &other, "bobby", PASSWORD).await;
     assert!(refused.status == 403 && refused.all("main form").is_empty(), "{}", refused.html.html());
