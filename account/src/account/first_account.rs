@@ -21,7 +21,7 @@ use types::{UserId, Username};
 
 use crate::{
     Account, Error, Result,
-    documents::{Stored, id_index::IdIndex},
+    documents::id_index::IdIndex,
     user::{UserRecord, taken},
 };
 
@@ -47,27 +47,32 @@ struct FirstAccountRecord {
 impl Account {
     /// Reads who has created the first account, unless it is known: it may have been in another process on this store.
     pub(super) async fn read_first_account(&self) -> Result<()> {
-        if self.first_account.user_id.get().is_none()
-            && let Some(record) = self.documents.read::<FirstAccountRecord>(&key()?).await?
-            && self.finish_first_account(&record).await?
-        {
-            // Whoever reads it at the same time sets the same.
-            _ = self.first_account.user_id.set(record.value.user_id);
+        if let Some(user) = self.finish_first_account().await? {
+            // The process that began was killed before it could record this.
+            self.audit.note("operator appointed", &user.id, &user.username);
         }
         Ok(())
     }
 
     /// Reserves the name of the appointed user, unless that was done: the process that began may have been killed.
     ///
-    /// Returns false if somebody else has got the name meanwhile. Then there is no first account, and the link is valid.
-    async fn finish_first_account(&self, record: &Stored<FirstAccountRecord>) -> Result<bool> {
-        let Some(user) = self.user(&record.value.user_id).await? else { return Ok(false) };
-        if self.reserve_name(&user.username, &user.id).await? {
-            return Ok(true);
+    /// Returns the user whose name it has reserved. If somebody else has got the name meanwhile, there is no first
+    /// account, and the link is valid.
+    async fn finish_first_account(&self) -> Result<Option<UserRecord>> {
+        if self.first_account.user_id.get().is_some() {
+            return Ok(None);
         }
-        self.documents.delete(record).await?;
-        self.remove_unnamed(&user.id).await?;
-        Ok(false)
+        let Some(record) = self.documents.read::<FirstAccountRecord>(&key()?).await? else { return Ok(None) };
+        let Some(user) = self.user(&record.value.user_id).await? else { return Ok(None) };
+        let is_unfinished = self.is_free(&user.username).await?;
+        if !self.reserve_name(&user.username, &user.id).await? {
+            self.documents.delete(&record).await?;
+            self.remove_unnamed(&user.id).await?;
+            return Ok(None);
+        }
+        // Whoever reads it at the same time sets the same.
+        let is_first = self.first_account.user_id.set(record.value.user_id).is_ok();
+        Ok((is_unfinished && is_first).then_some(user))
     }
 
     /// The user of the first account, who is an operator; set as soon as it is created. It stays empty if the settings
@@ -127,7 +132,8 @@ impl Account {
             self.remove_unnamed(&user.id).await?;
             return Err(Error::FirstAccountLink);
         }
-        self.read_first_account().await?;
+        // The caller records it.
+        self.finish_first_account().await?;
         let is_appointed = self.first_account.user_id.get() == Some(&user.id);
         if is_appointed { Ok(()) } else { Err(taken(&user.username)) }
     }

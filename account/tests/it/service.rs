@@ -60,6 +60,12 @@ impl Service {
         Self::on(settings, Arc::clone(&self.store), Arc::clone(&self.clock), None).await
     }
 
+    /// The same with this audit log.
+    pub(crate) async fn reopen_audited(&self, audit: AuditLog) -> Self {
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        Self::audited(Settings::default(), (store, clock, None), audit).await
+    }
+
     pub(crate) async fn start_on(url: String) -> Self {
         let clock = manual_clock();
         Self::on(Settings::default(), connect(url, &clock).await, clock, None).await

@@ -1,10 +1,16 @@
 //! The link with which whoever has started the server creates the first account.
 
+use std::fs;
+
 use airlock_account::Settings;
-use serde_json::Value;
+use serde_json::{Value, json};
+use server::{audit::AuditLog, telemetry::TelemetrySettings};
 
 use super::{Browser, Page};
-use crate::service::{PASSWORD, Service, bearer};
+use crate::{
+    processes::audit::record_here,
+    service::{PASSWORD, Service, bearer},
+};
 
 const USERS: &str = "/api/v2/users";
 /// More writes than the first account takes.
@@ -198,4 +204,42 @@ async fn who_gets_the_name_after_a_crash_is_no_operator_and_the_link_stays() {
             assert!(is_operator(service, "bobby").await && !is_operator(service, "alice").await);
         }
     }
+}
+
+// Conformance: the first account: an operator's, by a link that works once
+#[tokio::test]
+async fn an_account_that_is_finished_after_a_crash_is_in_the_audit_log_once() {
+    let mut finished = 0;
+    for writes in 0..WRITES_MAX {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("audit.log");
+        let (killed, store) = Service::start_on_failing_store().await;
+        let (_, token) = link(&killed).await;
+        store.fail_after(writes);
+        let status = register(&killed, &token, "alice", PASSWORD).await.status;
+        store.recover();
+        let telemetry = TelemetrySettings { audit_file: Some(file.clone()), ..TelemetrySettings::default() };
+        let audit = AuditLog::open(&telemetry, killed.clock.clone()).unwrap();
+        // After the first events, because `tracing` caches for each event whether any thread wants it.
+        killed.get("/api/v2/users/me", "Bearer wrong").await;
+        let _here = record_here(&audit);
+        for _ in 0..2 {
+            killed.reopen_audited(audit.clone()).await;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let appointed: Vec<_> = lines.iter().filter(|line| line["event"] == "operator appointed").collect();
+        if let [line] = appointed[..] {
+            finished += 1;
+            let users = killed.account.list_users(None).await.unwrap();
+            assert_eq!((users.len(), &line["actor"]), (1, &json!(users[0].user.id)), "after {writes} writes");
+            assert_eq!(line["object"], "alice");
+        }
+        assert!(appointed.len() < 2, "after {writes} writes: {text}");
+        if status == 303 {
+            assert!(finished > 0 && appointed.is_empty(), "{finished}, and {text}");
+            return;
+        }
+    }
+    panic!("it never succeeded");
 }
