@@ -132,17 +132,15 @@ async fn find(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) 
 fn by_downlink(mut records: Vec<Record>) -> Vec<DownlinkRow> {
     let place = |record: &Record| EVENTS.iter().position(|kind| *kind == record.kind);
     records.sort_by_key(|record| Reverse((record.time, place(record))));
-    let mut rows: Vec<DownlinkRow> = Vec::new();
+    let mut downlinks: Vec<Vec<DownlinkRow>> = Vec::new();
     for event in records.into_iter().filter_map(|record| DownlinkRow::of(&record)) {
-        let is_same = |row: &&mut DownlinkRow| !row.downlink_id.is_empty() && row.downlink_id == event.downlink_id;
-        match rows.iter_mut().find(is_same) {
-            Some(row) => row.add_earlier(event),
-            None => rows.push(event),
+        let is_same = |other: &DownlinkRow| !event.downlink_id.is_empty() && other.downlink_id == event.downlink_id;
+        match downlinks.iter_mut().find(|events| events.iter().any(is_same)) {
+            Some(events) => events.push(event),
+            None => downlinks.push(vec![event]),
         }
     }
-    rows.truncate(SHOWN_MAX as usize);
-    rows.iter_mut().for_each(DownlinkRow::explain);
-    rows
+    downlinks.into_iter().take(SHOWN_MAX as usize).filter_map(DownlinkRow::after).collect()
 }
 
 /// Says which of the downlinks are not in the queue any more, although nothing else is known about them.
@@ -182,6 +180,17 @@ impl DownlinkRow {
             bytes: message.payload_fields.is_null().then(|| message.bytes()),
             port: message.port,
         })
+    }
+
+    /// A downlink after its events, which are given with the newest first; none without any.
+    fn after(mut events: Vec<Self>) -> Option<Self> {
+        // It was queued before all else, even if an uplink took it so soon that this was recorded later.
+        events.sort_by_key(|event| event.last.state == State::Queued);
+        let mut events = events.into_iter();
+        let mut row = events.next()?;
+        events.for_each(|event| row.add_earlier(event));
+        row.explain();
+        Some(row)
     }
 
     /// Adds an event that was before those until now.
@@ -297,6 +306,27 @@ mod tests {
             ]
         );
         assert!(rows[3].reason.contains("not acknowledged it yet") && rows[4].reason.is_empty());
+    }
+
+    #[test]
+    fn what_an_uplink_took_at_once_is_sent_even_if_it_is_recorded_as_queued_later() {
+        let mut rows = by_downlink(vec![
+            record(1, "down/sent", r#"{"downlink_id":"a","message":{"port":7,"payload_raw":"AQI="}}"#),
+            record(3, "down/scheduled", r#"{"downlink_id":"a","message":{"payload_fields":{"led":7}}}"#),
+            record(4, "down/acks", r#"{"downlink_id":"a","message":{"port":7,"payload_raw":"AQI="}}"#),
+            record(5, "down/errors", r#"{"downlink_id":"b","error":"it is too long"}"#),
+            record(6, "down/scheduled", r#"{"downlink_id":"b","message":{"port":7,"payload_raw":"AQI="}}"#),
+        ]);
+        compare(&mut rows, &[]);
+        let found: Vec<_> = rows.iter().map(|row| (states(row), row.downlink.as_str(), row.reason.as_str())).collect();
+        let queued = State::Queued;
+        assert_eq!(
+            found,
+            [
+                (vec![State::Failed, queued], "0102 on port 7", "it is too long"),
+                (vec![State::Acknowledged, State::Sent, queued], r#"{"led":7}"#, ""),
+            ]
+        );
     }
 
     #[test]
