@@ -8,7 +8,7 @@ use serde_json::json;
 use types::ApplicationRight;
 
 use crate::{
-    browser::{DESK, console::wait_for_text},
+    browser::{DESK, console::wait_for_text, driver::Link},
     console::{
         browsing::{ask, logged_in},
         stored, visitor,
@@ -214,6 +214,30 @@ async fn a_second_click_does_not_lose_what_brings_devices_back() {
     wait_for_text(&browser, "h1", "1 device deleted").await;
     wait_for_text(&browser, "button", "Undo").await;
     assert!(stored(&alice, "dev-1").await.is_none());
+}
+
+#[tokio::test]
+async fn a_form_whose_answer_was_stopped_can_be_sent_again() {
+    let network = Network::start().await;
+    let _alice = devices(&network).await;
+    let Some(browser) = logged_in(&network, "stopped", DESK).await else { return };
+    browser.open(&format!("{APPLICATION}/devices/dev-1")).await;
+    // The answer does not come before it is stopped.
+    browser.limit_network(Link { latency_ms: 5000, ..Link::FAST }).await;
+    let script = "const form = document.querySelector('form[action$=\"/downlinks\"]'), refused = [];
+        form.elements.payload.value = '0102';
+        form.addEventListener('submit', (event) => refused.push(event.defaultPrevented));
+        navigation.addEventListener('navigate', () => setTimeout(() => {
+          form.requestSubmit();
+          window.stop();
+          document.body.dataset.refused = refused;
+        }), { once: true });
+        form.requestSubmit();";
+    ask(&browser, script).await;
+    browser.wait_until("body[data-refused='false,true']").await;
+    browser.limit_network(Link::FAST).await;
+    browser.click("form[action$='/downlinks'] button").await;
+    wait_for_text(&browser, "p", "Downlink queued.").await;
 }
 
 // Conformance: console: many devices changed, deleted, brought back
