@@ -24,6 +24,8 @@ export class CodecsView {
   #networks = null;
   #isWorking = false;
   #isStopped = false;
+  /** The reason why the workbench cannot be loaded; empty if it can. */
+  #problem = "";
   #timer = null;
 
   /** The table in `part`; `open` is called with the place of a codec that is chosen. `sandbox` has the guest and its limits. */
@@ -93,7 +95,7 @@ export class CodecsView {
   }
 
   #goOn() {
-    this.#isStopped = false;
+    [this.#isStopped, this.#problem] = [false, ""];
     this.#work();
   }
 
@@ -124,7 +126,7 @@ export class CodecsView {
     if (this.#isStopped || this.#rows[row.place] !== row) return;
     const isTest = row.tested === null;
     const answer = isTest ? this.#workbench.testCodec(origin, null) : this.#workbench.lintCodec(origin);
-    const told = await answer.catch(({ message }) => ({ message }));
+    const told = await answer.catch((error) => this.#refused(error));
     // It was stopped, another folder is open, or a file has changed meanwhile.
     if (this.#isStopped || this.#rows[row.place] !== row || row.changes !== changes) return;
     if (isTest) row.tested = resultOf(told);
@@ -132,11 +134,17 @@ export class CodecsView {
     this.#draw(row);
   }
 
+  /** What is told of a codec without an answer. Each further one would load the workbench again: if it is away, they wait. */
+  #refused({ message, isAway }) {
+    if (isAway) [this.#isStopped, this.#problem] = [true, message];
+    return { message };
+  }
+
   /** Names the networks that can be chosen. */
   async #name() {
-    // Without them, each codec says why.
-    const networks = await this.#workbench.networks().catch(() => null);
-    if (networks === null) return;
+    const networks = await this.#workbench.networks().catch((error) => this.#refused(error));
+    // Another reason is told of each codec.
+    if (networks.message !== undefined) return;
     this.#networks = networks;
     this.#select.append(...networks.map(({ name, title }) => element("option", { value: name }, title)));
   }
@@ -175,7 +183,7 @@ export class CodecsView {
     const runsNot = this.#select.value === "" ? "run on no network" : "do not run on this network";
     const told = [[count(UNREAD), "cannot be run"], [count(FAILS), "fail"], [count(RUNS_NOT), runsNot]];
     const faults = told.filter(([number]) => number > 0).map(([number, what]) => `${grouped(number)} ${what}`);
-    const left = waiting === 0 ? "" : ` Stopped before ${grouped(waiting)} of them.`;
+    const left = waiting === 0 ? "" : ` Stopped before ${grouped(waiting)} of them${this.#problem === "" ? "" : `: ${this.#problem}`}.`;
     const cut = this.#left === 0 ? "" : ` ${grouped(this.#left)} more are only in the list below.`;
     return this.#say(`${all}: ${faults.length === 0 ? "no faults" : faults.join(", ")}.${left}${cut}`);
   }

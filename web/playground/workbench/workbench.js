@@ -95,14 +95,14 @@ export class Workbench {
     return this.#ask("ciFile");
   }
 
-  /** Ends what is asked; nothing that waits gets an answer. */
-  stop(reason) {
+  /** Ends what is asked; nothing that waits gets an answer. The errors have `isAway` if it could not be loaded. */
+  stop(reason, isAway = false) {
     clearTimeout(this.#timer);
     this.#worker?.terminate();
     [this.#worker, this.#isLoaded] = [null, false];
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
-    for (const { reject } of waiting) reject(new Error(reason));
+    for (const { reject } of waiting) reject(Object.assign(new Error(reason), { isAway }));
   }
 
   #ask(question, heard = () => {}) {
@@ -123,7 +123,7 @@ export class Workbench {
 
   #hear(report) {
     // Another worker tries again to load it.
-    if (report.broken !== undefined) return this.stop(report.broken);
+    if (report.broken !== undefined) return this.stop(report.broken, true);
     if (report.isLoaded) this.#isLoaded = true;
     else this.#tell(report);
     return this.#watch();
@@ -139,7 +139,7 @@ export class Workbench {
   #start() {
     const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
     worker.onmessage = ({ data }) => this.#hear(data);
-    worker.onerror = () => this.stop("its scripts cannot be loaded");
+    worker.onerror = () => this.stop("its scripts cannot be loaded", true);
     worker.postMessage(this.#given);
     worker.postMessage({ files: this.#files });
     return worker;

@@ -3,7 +3,7 @@
 use fantoccini::{Locator, key::Key};
 use serde_json::{Value, json};
 
-use super::{HALF, TREE, choose, give};
+use super::{HALF, TREE, WRONG, choose, give};
 use crate::{
     browser::{
         DESK,
@@ -87,4 +87,24 @@ async fn whoever_types_need_not_wait_for_the_codecs_of_a_folder_and_can_stop_the
     shows(&browser, "folder-codecs", "2 codecs: no faults. Stopped before 2 of them.").await;
     browser.click("#folder-codecs .line button").await;
     shows(&browser, "folder-codecs", "Running the examples of 2 codecs").await;
+}
+
+// Conformance: playground
+#[tokio::test]
+async fn a_workbench_that_is_away_is_asked_for_once_and_not_for_each_codec() {
+    let Some((_playground, browser, _dir)) = open("playground-folder-codecs-away", DESK).await else { return };
+    give(&browser, &[("a.js", HALF), ("a.test.yaml", WRONG), ("b.js", HALF)]).await;
+    browser.click("#folder-details summary").await;
+    let away = "[window.asked, window.post] = [0, Worker.prototype.postMessage]; \
+                Worker.prototype.postMessage = function (what) { \
+                    if (what.question !== 'networks') return window.post.call(this, what); \
+                    window.asked += 1; \
+                    return this.onerror(); };";
+    ask(&browser, away).await;
+    browser.click("#folder-open").await;
+    shows(&browser, "folder-codecs", "Stopped before 2 of them: its scripts cannot be loaded.").await;
+    assert_eq!(ask(&browser, "return window.asked;").await, 1);
+    ask(&browser, "Worker.prototype.postMessage = window.post;").await;
+    browser.click("#folder-codecs .line button").await;
+    shows(&browser, "folder-codecs", "2 codecs: 1 fail.").await;
 }
