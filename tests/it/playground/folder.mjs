@@ -2,6 +2,7 @@
 // `updated`, it then writes what the codecs return into the files of the examples; with `added`, a payload that no example
 // has, twice, and one that they have. The limits are on standard input.
 
+import assert from "node:assert/strict";
 import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 
 const [, , root, dir, what] = process.argv;
@@ -23,6 +24,14 @@ const tested = codecs.map((codec) => {
   const { origin } = codec;
   return { ...codec, opened: ask({ openCodec: origin }), tested: ask({ testCodec: { origin, text: null } }), linted: ask({ lintCodec: origin }) };
 });
+const homeOf = ({ examples, script }) => (examples ?? script ?? "").split("/").slice(0, -1).join("/");
+for (const home of new Set(codecs.map(({ origin }) => homeOf(origin)))) {
+  const beside = tested.filter(({ origin }) => homeOf(origin) === home);
+  const alone = beside.map(({ tested: { report }, linted }) => ({ report, verdicts: linted }));
+  const gone = { ...beside[0].origin, id: "gone" };
+  const together = ask({ compareCodecs: [...beside.map(({ origin }) => origin), gone] });
+  assert.deepEqual(together, [...alone, { report: null, verdicts: null }], home);
+}
 const write = ({ path, text }) => {
   writeFileSync(`${dir}/${path}`, text);
   put(path, new TextEncoder().encode(text));

@@ -8,6 +8,8 @@ import { counted, element, grouped, rove } from "./element.js";
 const CODECS_MAX = 2000;
 /** Longer reasons are cut. */
 const REASON_CHARACTERS = 120;
+/** Codecs that are looked at together: the directory that they are in is read once for all of them. */
+const TOGETHER_MAX = 16;
 /** The pause in typing after which codecs are looked at again, in milliseconds. */
 const DELAY_MS = 400;
 /** What can be said of a codec, in the order of the table. */
@@ -64,7 +66,7 @@ export class CodecsView {
     const isBeside = ({ origin: { script, examples } }) => [script, examples].some((one) => one !== null && directoryOf(one) === directory);
     for (const row of this.#rows.filter(isBeside)) {
       row.changes += 1;
-      [row.tested, row.linted] = [null, null];
+      [row.tested, row.linted, row.isAlone] = [null, null, false];
     }
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#work(), DELAY_MS);
@@ -91,7 +93,7 @@ export class CodecsView {
     const choose = element("button", { type: "button", onclick: () => this.#open(place) }, name);
     const cells = [element("td", { class: "wide" }, choose), ...["Examples", "Runs on"].map((label) => element("td", { "data-label": label }, "…"))];
     const view = element("tr", {}, ...cells);
-    return { origin, place, view, rank: OTHER, tested: null, linted: null, changes: 0 };
+    return { origin, place, view, rank: OTHER, tested: null, linted: null, isAlone: false, changes: 0 };
   }
 
   #goOn() {
@@ -114,16 +116,38 @@ export class CodecsView {
     const next = () => (this.#isStopped ? undefined : this.#rows.find(({ tested, linted }) => tested === null || linted === null));
     for (let row = next(); row !== undefined; row = next()) {
       this.#tell();
-      await this.#judge(row);
+      if (this.#networks === null) await this.#name();
+      if (this.#isStopped || this.#rows[row.place] !== row) continue;
+      await (row.isAlone ? this.#judge(row) : this.#compare(row));
     }
     this.#isWorking = false;
     this.#tell();
   }
 
+  /** Looks at a codec and those after it in its directory. */
+  async #compare(first) {
+    const directory = homeOf(first);
+    const isBeside = (row) => row.tested === null && !row.isAlone && homeOf(row) === directory;
+    const rows = this.#rows.slice(first.place).filter(isBeside).slice(0, TOGETHER_MAX);
+    const changes = rows.map((row) => row.changes);
+    const told = await this.#workbench.compareCodecs(rows.map(({ origin }) => origin)).catch((error) => this.#refused(error));
+    if (this.#isStopped) return;
+    rows.forEach((row, place) => {
+      if (this.#rows[row.place] !== row || row.changes !== changes[place]) return;
+      // One of them may be too much for the workbench, and it says which if each is looked at alone.
+      if (told.message !== undefined) row.isAlone = true;
+      else this.#know(row, told[place]);
+    });
+  }
+
+  #know(row, { report, verdicts }) {
+    row.tested = resultOf({ report });
+    row.linted = verdicts === null ? { message: "the codec cannot be read from its files" } : verdicts.map(verdictOf);
+    this.#draw(row);
+  }
+
   async #judge(row) {
     const { origin, changes } = row;
-    if (this.#networks === null) await this.#name();
-    if (this.#isStopped || this.#rows[row.place] !== row) return;
     const isTest = row.tested === null;
     const answer = isTest ? this.#workbench.testCodec(origin, null) : this.#workbench.lintCodec(origin);
     const told = await answer.catch((error) => this.#refused(error));
@@ -229,6 +253,11 @@ function move(view, body, before) {
   const focused = view.contains(document.activeElement) ? document.activeElement : null;
   body.insertBefore(view, before);
   focused?.focus({ preventScroll: true });
+}
+
+/** The directory in which a codec is described. */
+function homeOf({ origin: { script, examples } }) {
+  return directoryOf(examples ?? script ?? "");
 }
 
 function directoryOf(path) {

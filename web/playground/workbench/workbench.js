@@ -75,6 +75,11 @@ export class Workbench {
     return this.#ask({ lintCodec: origin });
   }
 
+  /** Both of several codecs in one directory, which is read once: the `report` and the `verdicts` of each, or neither. */
+  compareCodecs(origins) {
+    return this.#ask({ compareCodecs: origins });
+  }
+
   /** The texts of the files of its examples, expecting what it returns. */
   updateExamples(origin, text) {
     return this.#ask({ updateExamples: { origin, text } });

@@ -49,6 +49,8 @@ enum Question {
     TestCodec { origin: Origin, text: Option<String> },
     /// The verdict on it for each network.
     LintCodec(Origin),
+    /// Both of several codecs in one directory.
+    CompareCodecs(Vec<Origin>),
     /// The files of its examples, expecting what it returns.
     UpdateExamples { origin: Origin, text: Option<String> },
     /// The file of its examples, with payloads as further ones.
@@ -89,6 +91,9 @@ impl Request {
             Question::LintCodec(origin) => {
                 let codec = tree::find(&engine, &origin).0.ok_or(tree::UNREAD)?;
                 written(&verdicts(&engine, &codec))
+            }
+            Question::CompareCodecs(origins) => {
+                written(&tree::compare(&engine, &origins, |codec| verdicts(&engine, codec)))
             }
             Question::UpdateExamples { origin, text } => written(&tree::update(&engine, &origin, text)),
             Question::AddExamples { origin, text, payloads } => written(&added::add(&engine, &origin, text, payloads)?),

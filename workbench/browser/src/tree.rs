@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
+    slice,
     sync::Arc,
 };
 
@@ -14,6 +15,7 @@ use crate::{
     codec::{Codec, Example, Input, compare::Rules},
     file::{Files as _, directory_of, normal},
     layout::{BadInput, Found, Layout, dir::Tree, find_in, read_tree, template},
+    lint::Verdict,
     page_files::PageFiles,
     report::{CodecReport, ExampleOutcome, ExampleReport},
     run::{self, update::Updates},
@@ -84,6 +86,13 @@ pub(crate) struct Tested {
     report: Option<Report>,
     /// Those of its directory.
     problems: Vec<Problem>,
+}
+
+/// What a table of codecs has of one; neither if it cannot be read.
+#[derive(Serialize)]
+pub(crate) struct Compared {
+    report: Option<Report>,
+    verdicts: Option<Vec<Verdict>>,
 }
 
 #[derive(Serialize)]
@@ -169,6 +178,23 @@ pub(crate) fn test(engine: &Arc<Engine>, origin: &Origin, text: Option<String>) 
     Tested { report: report.as_ref().map(Report::of), problems: problems.iter().map(Problem::of).collect() }
 }
 
+/// Runs the examples of codecs of one directory, which is read once, and judges each.
+pub(crate) fn compare(
+    engine: &Arc<Engine>,
+    origins: &[Origin],
+    judge: impl Fn(&Codec) -> Vec<Verdict>,
+) -> Vec<Compared> {
+    let Some(first) = origins.first() else { return Vec::new() };
+    let codecs = directory(engine, first).codecs;
+    let places = places(&codecs, origins);
+    let found = places.into_iter().map(|place| place.and_then(|place| codecs.get(place)));
+    let compared = found.map(|codec| {
+        let report = codec.map(|codec| run::codec::run(engine, &mut engine.sandbox(), codec, Rules::default()));
+        Compared { report: report.as_ref().map(Report::of), verdicts: codec.map(&judge) }
+    });
+    compared.collect()
+}
+
 /// Puts what a codec returns in place of what its examples expect.
 pub(crate) fn update(engine: &Arc<Engine>, origin: &Origin, text: Option<String>) -> Updated {
     let mut updates = Updates::default();
@@ -212,18 +238,32 @@ fn report(engine: &Arc<Engine>, origin: &Origin, text: Option<String>) -> (Optio
     (report, problems)
 }
 
-/// Reads the directory of a codec again, whose files may have changed.
+/// A codec of a directory that is read again, because its files may have changed.
 pub(crate) fn find(engine: &Arc<Engine>, origin: &Origin) -> (Option<Codec>, Vec<BadInput>) {
+    let Found { codecs, problems, .. } = directory(engine, origin);
+    let place = places(&codecs, slice::from_ref(origin)).pop().flatten();
+    (place.and_then(|place| codecs.into_iter().nth(place)), problems)
+}
+
+/// Reads the directory of a codec.
+fn directory(engine: &Arc<Engine>, origin: &Origin) -> Found {
     let file = origin.examples.as_ref().or(origin.script.as_ref());
     let directory = file.map_or(Path::new(""), |file| directory_of(file));
     let directories = BTreeSet::from([normal(directory)]);
     let tree = Tree { files: &PageFiles, root: Path::new("."), engine };
-    let Found { codecs, problems, .. } = find_in(tree, &directories, BTreeSet::new(), None);
-    let origins = origins(&codecs);
-    let all = origins.iter().zip(codecs).filter(|(of, _)| of.id == origin.id && of.script == origin.script);
-    // All examples may have been taken out of their file, and a codec before may be broken.
-    let nearest = all.min_by_key(|(of, _)| (of.examples != origin.examples, of.before != origin.before));
-    (nearest.map(|(_, codec)| codec), problems)
+    find_in(tree, &directories, BTreeSet::new(), None)
+}
+
+/// Where codecs of a directory are among those that it has now.
+fn places(codecs: &[Codec], wanted: &[Origin]) -> Vec<Option<usize>> {
+    let origins = origins(codecs);
+    let place = |origin: &Origin| {
+        let all = origins.iter().enumerate().filter(|(_, of)| of.id == origin.id && of.script == origin.script);
+        // All examples may have been taken out of their file, and a codec before may be broken.
+        let nearest = all.min_by_key(|(_, of)| (of.examples != origin.examples, of.before != origin.before));
+        nearest.map(|(place, _)| place)
+    };
+    wanted.iter().map(place).collect()
 }
 
 fn origins(codecs: &[Codec]) -> Vec<Origin> {
