@@ -1,7 +1,7 @@
 //! Reasons why a page cannot be shown, or a change not made.
 
 use server::ledger::Exceeded;
-use types::{AppId, BytesError, DevId, IdError, Kind, Kinded, WebhookId};
+use types::{AppId, BytesError, ComponentId, DevId, IdError, Kind, Kinded, WebhookId};
 
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -38,6 +38,9 @@ pub enum Error {
     /// The console has just started, and does not know the other services yet.
     #[error("the services are starting: try again in a moment")]
     Starting,
+    /// The handler of this network has not announced itself yet.
+    #[error("this network's handler, {0}, has not started yet: try again in a moment")]
+    HandlerStarting(ComponentId),
     /// The handler would receive the user's token unencrypted.
     #[error("the handler of this application has no certificate: turn on its TLS, or set client.allow_insecure")]
     Insecure,
@@ -108,7 +111,7 @@ impl Kinded for Error {
             Self::ApplicationTaken(_) | Self::ApplicationInUse(_) => Kind::Conflict,
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
-            Self::Starting | Self::Insecure | Self::NotSent(_) => Kind::Unavailable,
+            Self::Starting | Self::HandlerStarting(_) | Self::Insecure | Self::NotSent(_) => Kind::Unavailable,
             Self::Downloads => Kind::Exhausted,
             Self::SlowCharts | Self::SlowAccount => Kind::Timeout,
             Self::LiveViews(error) => error.kind(),

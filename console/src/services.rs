@@ -140,9 +140,7 @@ impl Console {
 
     /// Lets this network's handler serve an application; returns that handler.
     pub(crate) async fn register(&self, access: &Access) -> Result<HandlerClient> {
-        let announcement = self.discovery()?.get(ServiceName::Handler, &self.handler_id).await?;
-        let announcement = self.trusted(announcement)?;
-        let handler = HandlerClient::connect(&announcement, access.credential.clone())?;
+        let handler = HandlerClient::connect(&self.own_handler().await?, access.credential.clone())?;
         let registered = handler.register_application(&access.app_id).await;
         // Then it has only been announced again, as the first time may have failed.
         if let Err(error) = registered
@@ -151,6 +149,15 @@ impl Console {
             return Err(error.into());
         }
         Ok(handler)
+    }
+
+    /// The announcement of this network's handler, which there is once it has started for the first time.
+    async fn own_handler(&self) -> Result<Announcement> {
+        match self.discovery()?.get(ServiceName::Handler, &self.handler_id).await {
+            Ok(announcement) => self.trusted(announcement),
+            Err(error) if error.kind() == Kind::NotFound => Err(Error::HandlerStarting(self.handler_id.clone())),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The user's token is sent there next.

@@ -1,6 +1,8 @@
 //! The first application of a user: created with functions and a device, over the same APIs as any other. Each step
 //! looks at what is there, so that a form that is sent again goes on where it ended and creates nothing twice.
 
+use std::time::Duration;
+
 use api::{
     handler::{Application, SimulatedUplinkMessage},
     history::Query,
@@ -9,6 +11,7 @@ use api::{
 use client::{handler::HandlerClient, random_eui, random_key};
 use device_file::new_device;
 use server::ledger::Owner;
+use tokio::time::{Instant, sleep};
 use types::{AppId, AppKey, Kind, Kinded};
 
 use super::Access;
@@ -20,12 +23,17 @@ use crate::{
 
 /// The name of the application for people.
 const NAME: &str = "First application";
+/// Maximum time to wait for a handler that starts.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time between two looks at whether the handler has started.
+const START_INTERVAL: Duration = Duration::from_millis(200);
 
 impl Console {
     /// Creates the application, and sends an uplink as if its device had sent it.
     ///
     /// Fails if the id is taken, or if the user has an application with this id and other functions.
     pub(crate) async fn create_first_application(&self, session: &Session, first: &FirstApplication) -> Result<()> {
+        self.handler_started().await?;
         // The same form at the same time would not see what this one is about to create.
         let _turn = self.first_applications.take(&Owner::from(&session.user_id)).await;
         let access = self.access_to_first(session, &first.app_id).await?;
@@ -41,6 +49,20 @@ impl Console {
             handler.simulate_uplink(SimulatedUplinkMessage { app_id, dev_id, payload: payload.to_vec(), port }).await?;
         }
         Ok(())
+    }
+
+    /// Waits for this network's handler: it compiles the sandbox when it first starts, and whoever has just created the
+    /// first account may be here before.
+    async fn handler_started(&self) -> Result<()> {
+        let deadline = Instant::now() + START_TIMEOUT;
+        loop {
+            match self.own_handler().await {
+                Err(Error::Starting | Error::HandlerStarting(_)) if Instant::now() < deadline => {
+                    sleep(START_INTERVAL).await;
+                }
+                result => return result.map(drop),
+            }
+        }
     }
 
     /// Access to the new application, or to that which the user has with this id.

@@ -126,3 +126,25 @@ async fn a_form_is_kept_while_the_services_are_away() {
     let draft = page.link("Open the draft");
     assert_eq!((draft.starts_with("/console/drafts/"), visitor.get(&draft).await.status), (true, 503));
 }
+
+#[tokio::test]
+async fn the_form_of_the_first_application_waits_for_services_that_start() {
+    let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
+    let network = network(&listeners).await;
+    let mut starting = None;
+    let url = start_with(&network, listeners, Settings::default(), |console| starting = Some(console.clone())).await;
+    let account = network.stack.settings().client.auth_server.clone();
+    network.owner("alice").await;
+    let visitor = Visitor::new(&url);
+    visitor.log_in(&account, "alice").await;
+    let consent = visitor.get("/console").await;
+    visitor.consent(&account, &consent).await;
+    let start = async {
+        let page = visitor.get("/console/applications/alice-app").await;
+        assert!(page.html.contains("services are starting"), "{}", page.html);
+        starting.unwrap().connect(network.discovery());
+    };
+    let form = [("app_id", "alice-app"), ("dev_id", "my-first-device"), ("sample", "decoder")];
+    let (page, ()) = tokio::join!(visitor.post("/console/first-application", &form), start);
+    assert!(page.status == 200 && page.html.contains("&#34;temperature&#34;:23.96"), "{}", page.html);
+}
