@@ -283,9 +283,11 @@ async function openFile() {
   if (file === undefined) return;
   by("file").value = "";
   if (file.size > limits.source_bytes_max) return announce(`${file.name} is larger than a codec may be.`);
+  const text = await file.text().catch(() => null);
+  if (text === null) return announce(`${file.name} cannot be read: it has changed on disk, or is gone. Open it again.`);
   name = file.name;
   folder.leave();
-  editor.text = await file.text();
+  editor.text = text;
   changed();
   return announce(`Opened ${file.name}.`);
 }
