@@ -134,7 +134,7 @@ fn unkept(Delivery { kind, subscribers, .. }: &Delivery) -> (&'static str, bool,
                 "It is connected. An uplink that it does not confirm is refused, so that its network repeats it.";
             ("", false, text.to_owned())
         }
-        (_, 0) => ("", false, "None gets such messages now. What each of them has got is not kept.".to_owned()),
+        (_, 0) => ("", false, "Nobody gets such messages now. What each of them has got is not kept.".to_owned()),
         (_, 1) => ("", false, "One gets such messages now. What each of them has got is not kept.".to_owned()),
         (_, count) => ("", false, format!("{count} get such messages now. What each of them has got is not kept.")),
     }
@@ -226,7 +226,7 @@ mod tests {
         assert!(row(uncertain).text.contains("not all were looked at"));
         let subscribers = Delivery { subscribers: Some(3), ..of("mqtt", DeliveryState::Unkept) };
         assert!(row(subscribers).text.starts_with("3 get such messages now"));
-        assert!(row(of("mqtt", DeliveryState::Unkept)).text.starts_with("None gets such messages now"));
+        assert!(row(of("mqtt", DeliveryState::Unkept)).text.starts_with("Nobody gets such messages now"));
     }
 
     #[test]
