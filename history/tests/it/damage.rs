@@ -139,7 +139,7 @@ async fn files_that_claim_more_than_they_have_are_named() {
     let page =
         [&[0x15, 0, 0x15][..], &two_gib, &[0x15, 0x10, 0x2c, 0x15, 2, 0x15, 10, 0x15, 6, 0x15, 6, 0, 0]].concat();
     let page_list = [0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07];
-    assert_eq!(with_columns(&file, &[29 * 2]), file);
+    assert_eq!(with_columns(&file, &[30 * 2]), file);
     for (lying, reason) in [
         (overwritten(&file, 4, &page), "a page claims to be larger than it can be"),
         (overwritten(&file, pages, &page_list), "the places of its pages"),
