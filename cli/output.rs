@@ -113,6 +113,12 @@ impl Output {
         Cell::new(format!("{} ({})", time.to_short(), ago::describe(time, self.clock.now())), time.to_rfc3339())
     }
 
+    /// A time with all its digits, which people also see relative to now.
+    pub(crate) fn exact_time(&self, time: Timestamp) -> Cell {
+        let exact = time.to_rfc3339();
+        Cell::new(format!("{exact} ({})", ago::describe(time, self.clock.now())), exact)
+    }
+
     /// Prints an object that has no columns.
     pub(crate) fn object(&self, value: Value) -> anyhow::Result<()> {
         self.check_columns()?;

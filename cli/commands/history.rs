@@ -136,7 +136,7 @@ fn show_record(context: &CommandContext, record: StoredRecord) -> anyhow::Result
     let logs: Vec<_> = record.logs.iter().map(|log| format!("{}: {}", log.function, log.fields.join(" "))).collect();
     context.output.record(Record::new([
         (("id", "ID"), record.id.into()),
-        (("time", "Time"), context.output.time(Timestamp::from_nanos(record.time))),
+        (("time", "Time"), context.output.exact_time(Timestamp::from_nanos(record.time))),
         (("dev_id", "DevID"), record.dev_id.into()),
         (("kind", "Kind"), record.kind.into()),
         (("port", "Port"), record.port.into()),
