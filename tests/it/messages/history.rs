@@ -142,11 +142,12 @@ async fn files(network: &Network, owner: &Owner) {
     ]);
     assert_eq!(seen["uplinks"], expected);
     assert_eq!(seen["documented"][0], json!([["warm", 28.0]]), "without what the validator refused");
-    let longest = seen["documented"][2].as_array().unwrap();
+    assert_eq!(seen["documented"][1], seen["documented"][0], "no uplink was corrected");
+    let longest = seen["documented"][3].as_array().unwrap();
     assert!(longest.len() == 2 && longest.iter().all(|device| device[1].as_u64().unwrap() > 0), "{longest:?}");
-    assert_eq!(seen["documented"][3], json!([["warm", "cellar", 1, -113.5], ["warm", "roof", 1, -60.0]]));
-    assert_eq!(seen["documented"][4], json!([]), "all rows have checksums");
-    let shares = seen["documented"][1].as_array().unwrap();
+    assert_eq!(seen["documented"][4], json!([["warm", "cellar", 1, -113.5], ["warm", "roof", 1, -60.0]]));
+    assert_eq!(seen["documented"][5], json!([]), "all rows have checksums");
+    let shares = seen["documented"][2].as_array().unwrap();
     assert_eq!(shares.iter().map(|share| &share[0]).collect::<Vec<_>>(), ["cold", "warm"]);
     assert!(shares.iter().all(|share| (f64::MIN_POSITIVE..1.0).contains(&share[1].as_f64().unwrap())), "{shares:?}");
     decode_with_duckdb(network, owner, &python);
