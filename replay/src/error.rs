@@ -36,7 +36,7 @@ pub enum Error {
     #[error(transparent)]
     Link(#[from] link::Error),
     /// A file is not whole, or not Parquet.
-    #[error("{name} is damaged, or no Parquet file")]
+    #[error("{name} is damaged, or not a Parquet file")]
     Parquet {
         /// The file.
         name: String,

@@ -51,7 +51,7 @@ fn a_file_that_is_not_whole_or_no_parquet_is_refused() {
     {
         fs::write(dir.path().join("bad.parquet"), bytes).unwrap();
         let output = run(&mut command(dir.path(), "bad.parquet", &COLUMNS), "");
-        assert!(complaint(&output).contains("bad.parquet is damaged, or no Parquet file"), "{output:?}");
+        assert!(complaint(&output).contains("bad.parquet is damaged, or not a Parquet file"), "{output:?}");
         assert_eq!(output.status.code(), Some(2));
     }
 }
