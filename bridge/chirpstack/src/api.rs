@@ -105,7 +105,7 @@ pub(super) fn unusable(source: client::Error, url: &str, token_file: Option<&str
             format!("it does not accept the API key{file}; create one in ChirpStack under `API keys`")
         }
         // The cause says to check the address.
-        Kind::Unsupported => "it has the port of ChirpStack's web site".to_owned(),
+        Kind::Unsupported => "its address is that of ChirpStack's web site".to_owned(),
         Kind::Internal => {
             format!("it failed: try again in a minute, and check that {url} is its address if it stays so")
         }
