@@ -48,22 +48,27 @@ pub(super) async fn write(
     file: Option<&Path>,
     parts: impl Stream<Item = anyhow::Result<Bytes>>,
 ) -> anyhow::Result<()> {
-    let Some(path) = file else { return copy(parts, &mut io::stdout()).await.map(drop) };
+    let Some(path) = file else { return copy(parts, &mut io::stdout(), "standard output").await.map(drop) };
     // A file that is there stays until the new one is whole.
-    let mut file = PendingFile::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-    let bytes = copy(parts, &mut file).await?;
-    file.finish().with_context(|| format!("cannot write {}", path.display()))?;
-    context.output.message(format_args!("Wrote {bytes} bytes to {}", path.display()))
+    let name = path.display().to_string();
+    let mut file = PendingFile::create(path).with_context(|| format!("cannot create {name}"))?;
+    let bytes = copy(parts, &mut file, &name).await?;
+    file.finish().with_context(|| format!("cannot write {name}"))?;
+    context.output.message(format_args!("Wrote {bytes} bytes to {name}"))
 }
 
-/// Writes what comes, and returns how many bytes that was.
-async fn copy(parts: impl Stream<Item = anyhow::Result<Bytes>>, out: &mut impl Write) -> anyhow::Result<usize> {
+/// Writes what comes to `out`, which has this name, and returns how many bytes that was.
+async fn copy(
+    parts: impl Stream<Item = anyhow::Result<Bytes>>,
+    out: &mut impl Write,
+    name: &str,
+) -> anyhow::Result<usize> {
     let mut parts = pin!(parts);
     let mut bytes = 0;
     while let Some(part) = parts.try_next().await? {
         bytes += part.len();
-        out.write_all(&part).context("cannot write")?;
+        out.write_all(&part).with_context(|| format!("cannot write to {name}"))?;
     }
-    out.flush().context("cannot write")?;
+    out.flush().with_context(|| format!("cannot write to {name}"))?;
     Ok(bytes)
 }

@@ -64,7 +64,8 @@ impl PendingFile {
 impl Write for PendingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.file {
-            Kind::Whole(file) => file.write(bytes),
+            // Not through `NamedTempFile`, whose errors name a file that nobody knows.
+            Kind::Whole(file) => file.as_file_mut().write(bytes),
             Kind::Stream(file) => file.write(bytes),
             Kind::Stdout(written) => written.write(bytes),
         }
