@@ -10,7 +10,8 @@ const STYLE: &str = "body{font:14px/1.5 sans-serif;margin:2em auto;max-width:70e
     table{border-collapse:collapse;width:100%}td,th{padding:.2em .6em;text-align:left;border-bottom:1px solid #ddd;\
     vertical-align:top}td.n{text-align:right}code{white-space:pre-wrap;word-break:break-word}\
     .bar{display:flex;height:.8em;min-width:8em}.equal{background:#2a7}.different{background:#d80}\
-    .there{background:#7ad}.here{background:#e77}.other{background:#bbb}.cost{background:#58c;height:.8em}";
+    .there{background:#7ad}.here{background:#e77}.other{background:#bbb}.cost{background:#58c;height:.8em}\
+    @media(max-width:40em){table{display:block;overflow-x:auto}code{word-break:normal}}";
 
 /// The page.
 pub(super) fn html(report: &Report) -> String {

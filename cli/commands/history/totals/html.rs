@@ -10,10 +10,11 @@ use crate::html::escape;
 
 const STYLE: &str = "body{font:14px/1.5 sans-serif;margin:2em auto;max-width:70em;padding:0 1em;color:#222;\
     background:#fff}table{border-collapse:collapse;width:100%}td,th{padding:.2em .6em;text-align:left;\
-    border-bottom:1px solid #ddd;vertical-align:top}td.n{text-align:right}\
+    border-bottom:1px solid #ddd;vertical-align:top}td.n,th.n{text-align:right}\
     code{white-space:pre-wrap;word-break:break-word}.bar{display:flex;height:1.2em}\
     .share{background:#58c;height:.8em}.equal{background:#2a7}.corrected{background:#ac6}.changed{background:#d80}.decoded{background:#7ad}\
-    .failing{background:#e77}.other{background:#bbb}";
+    .failing{background:#e77}.other{background:#bbb}\
+    @media(max-width:40em){table{display:block;overflow-x:auto}code{word-break:normal}}";
 
 pub(super) fn html(report: &DecodeReport, app_id: &AppId, summary: &str) -> String {
     let mut page = format!(
@@ -61,7 +62,7 @@ fn days(page: &mut String, report: &DecodeReport) {
     let Some(most) = report.days.values().map(count).max().filter(|most| *most > 0 && report.days.len() > 1) else {
         return;
     };
-    page.push_str("<h2>By day</h2><table><tr><th>Day<th>Uplinks<th>Result");
+    page.push_str("<h2>By day</h2><table><tr><th>Day<th class=n>Uplinks<th>Result");
     for (date, day) in &report.days {
         let (count, date) = (count(day), escape(date));
         let width = 100.0 * count as f64 / most as f64;
@@ -76,7 +77,8 @@ fn fields(page: &mut String, report: &DecodeReport) {
         return;
     }
     page.push_str(
-        "<h2>Changed fields</h2><table><tr><th>Field<th>Uplinks<th>Share<th>Before<th>After<th>Device<th>Record",
+        "<h2>Changed fields</h2><table><tr><th>Field<th class=n>Uplinks<th>Share<th>Before<th>After<th>Device\
+         <th>Record",
     );
     let mut fields: Vec<_> = report.fields.iter().collect();
     fields.sort_by_key(|(_, field)| Reverse(field.count));
@@ -103,7 +105,7 @@ fn failures(page: &mut String, report: &DecodeReport) {
     if report.failures.is_empty() {
         return;
     }
-    page.push_str("<h2>New failures</h2><table><tr><th>Uplinks<th>Reason<th>Device<th>Record");
+    page.push_str("<h2>New failures</h2><table><tr><th class=n>Uplinks<th>Reason<th>Device<th>Record");
     for (reason, failure) in &report.failures {
         let (reason, dev_id, id) = (escape(reason), escape(&failure.dev_id), escape(&failure.id));
         // Writing to a string cannot fail.

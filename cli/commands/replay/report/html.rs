@@ -12,7 +12,8 @@ const STYLE: &str = "body{font:14px/1.5 sans-serif;margin:2em auto;max-width:70e
     table{border-collapse:collapse;width:100%}td,th{padding:.2em .6em;text-align:left;border-bottom:1px solid #ddd;\
     vertical-align:top}td.n,th.n{text-align:right}code{white-space:pre-wrap;word-break:break-word}\
     .bar{display:flex;height:.8em;min-width:12em}.share{background:#58c;height:.8em}\
-    .c0{background:#2a7}.c1{background:#d80}.c2{background:#e77}.c3{background:#7ad}.c4{background:#bbb}";
+    .c0{background:#2a7}.c1{background:#d80}.c2{background:#e77}.c3{background:#7ad}.c4{background:#bbb}\
+    @media(max-width:40em){table{display:block;overflow-x:auto}code{word-break:normal}}";
 
 pub(in super::super) fn html(summary: &Summary<'_>) -> String {
     let Summary { source, codecs, started, ended, report } = summary;
