@@ -57,7 +57,7 @@ async fn reading_changes_nothing_also_of_a_block_that_is_being_written() {
     let stored = StoredHistory::open(harness.path()).unwrap();
     assert_eq!(counters(&stored).await, [1]);
     let skipped: Vec<_> = stored.skipped().iter().map(|skipped| skipped.path.clone()).collect();
-    assert_eq!(skipped, [foreign.clone()]);
+    assert_eq!(skipped, std::slice::from_ref(&foreign));
     // One that was kept aside.
     let damaged = segment.with_file_name("some.damaged");
     fs::rename(foreign, &damaged).unwrap();
