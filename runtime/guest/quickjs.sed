@@ -100,7 +100,8 @@ s/^        } else if (JS_REF_COUNT(sh) != 1) {/        } else if (airlock_is_sea
 s/^        if (JS_REF_COUNT(sh) != 1) {/        if (airlock_is_sealed(sh) || JS_REF_COUNT(sh) != 1) { \/* edit *\//
 
 # Its table of shapes has three pages, of which a message would change one with nearly each shape that it makes. So the
-# shapes of a message are in a small table of their own, beside the other static data; `airlock_seal_shapes` moves them over.
+# shapes of a message are in a small table of their own, beside the other static data. `airlock_seal_shapes` moves those of
+# sources into the large one.
 /^    \/\* resize the shape hash table if necessary \*\/$/,/^    }$/ c\
     (void)rt; /* edit */
 /^static void js_shape_hash_link(/ i\

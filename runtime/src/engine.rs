@@ -41,7 +41,7 @@ impl Engine {
         Self::with_reset(settings, Reset::probe())
     }
 
-    /// The same, with a call of `compiling` before the guest is compiled, which takes seconds.
+    /// Like [`new`](Self::new); calls `compiling` before it compiles the guest, which takes seconds.
     pub fn reporting(settings: &Settings, compiling: &dyn Fn()) -> Result<Self, Error> {
         Self::build(settings, Reset::probe(), GUEST, compiling)
     }

@@ -89,12 +89,13 @@ impl Runtime {
     }
 }
 
-/// What the edits of QuickJS keep while a message runs: shapes that are not in the image, by hash, and the steps until
-/// scripts are asked whether to go on. Here, so that they share a page with other static data.
+/// The shapes that are not in the image, by hash. This and the counter belong to `quickjs.sed`; here, they share a page
+/// with other static data that messages change.
 #[unsafe(export_name = "airlock_shapes")]
 static SHAPES: [AtomicPtr<c_void>; 64] = [const { AtomicPtr::new(ptr::null_mut()) }; 64];
+/// The steps until scripts are asked whether to go on. QuickJS sets it with each realm.
 #[unsafe(export_name = "airlock_interrupt_counter")]
-static INTERRUPT_COUNTER: AtomicI32 = AtomicI32::new(1000);
+static INTERRUPT_COUNTER: AtomicI32 = AtomicI32::new(0);
 
 unsafe extern "C" {
     fn airlock_seal_shapes(runtime: *mut qjs::JSRuntime);
