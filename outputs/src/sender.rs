@@ -35,16 +35,37 @@ pub(crate) struct Taken {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SendError {
     /// The receiver will never take this message.
-    #[error("{0}")]
-    Refused(String),
+    #[error("{reason}")]
+    Refused {
+        reason: String,
+        /// The HTTP status, if it answered with one.
+        status: Option<u16>,
+    },
     /// The receiver got it, and could not handle it, or did not answer in time. Too many of these end the attempts.
     #[error("{reason}")]
     Failed {
         reason: String,
+        /// The HTTP status, if it answered with one.
+        status: Option<u16>,
         /// Pause that the receiver asks for.
         wait: Option<Duration>,
     },
     /// The receiver was not reached, or takes nothing at the moment, which says nothing about the message.
     #[error("{0}")]
     Unreachable(String),
+}
+
+impl SendError {
+    /// A refusal without an HTTP status.
+    pub(crate) fn refused(reason: impl Into<String>) -> Self {
+        Self::Refused { reason: reason.into(), status: None }
+    }
+
+    /// The HTTP status, if the receiver answered with one.
+    pub(crate) fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused { status, .. } | Self::Failed { status, .. } => *status,
+            Self::Unreachable(_) => None,
+        }
+    }
 }

@@ -274,7 +274,7 @@ impl QueueWorker {
         let error = match result {
             Ok(taken) => {
                 let attempts = self.attempts.get(&queued.key).map_or(1, |failed| failed + 1);
-                self.left.push(Left::new((&queued.message).into(), (Some(taken), attempts), timing));
+                self.left.push(Left::new((&queued.message).into(), (Ok(taken), attempts), timing));
                 return round.settled.delivered.push(queued);
             }
             Err(error) => error,
@@ -284,7 +284,7 @@ impl QueueWorker {
             *attempts += 1;
         }
         let attempts = *attempts;
-        let is_refused = matches!(error, SendError::Refused(_));
+        let is_refused = matches!(error, SendError::Refused { .. });
         if !is_refused {
             // A message that is given up has not got through either.
             round.failure = Some(error.to_string());
@@ -295,7 +295,7 @@ impl QueueWorker {
                 // Nobody but the operator can do something about it.
                 tracing::warn!(destination = %self.destination, event = queued.message.event, reason, "a message was given up");
             }
-            self.left.push(Left::new((&queued.message).into(), (None, attempts), timing));
+            self.left.push(Left::new((&queued.message).into(), (Err(&error), attempts), timing));
             return round.settled.dead.push((queued, Failure { attempts, reason }));
         }
         metrics::count(&self.destination, Fate::Retried, 1);
@@ -320,7 +320,7 @@ impl QueueWorker {
         let outgoing = Outgoing { id: queues.next_id(), app_id, owner, message };
         match sender.send(&outgoing).await {
             // Whoever does not take such events is not asked again.
-            Ok(_) | Err(SendError::Refused(_)) => queues.told(&self.destination, version).await,
+            Ok(_) | Err(SendError::Refused { .. }) => queues.told(&self.destination, version).await,
             Err(_) => Ok(()),
         }
     }

@@ -66,7 +66,7 @@ async fn the_latest_deliveries_of_a_webhook_are_listed() {
         listed.lines().map(|row| known(row).unwrap()).collect::<Vec<_>>()
     };
     let names = "dev_id,event,delivered,status,attempts";
-    soon([names, "dev-1,up,true,200,1", "dev-1,up,false,,1"].map(str::to_owned).to_vec(), rows).await;
+    soon([names, "dev-1,up,true,200,1", "dev-1,up,false,400,1"].map(str::to_owned).to_vec(), rows).await;
     let listed = line.typed(&["webhooks", "deliveries", "my-hook"]);
     for part in ["  yes  ", "  no  ", "  200  ", " ms\n"] {
         assert!(listed.contains(part), "{part}: {listed}");

@@ -57,7 +57,7 @@ impl Sender for AmqpSender {
             Ok(Ok(Confirmation::Taken)) => Ok(Taken::default()),
             Ok(Ok(Confirmation::Rejected)) => unreachable("the broker did not take the message: a queue may be full"),
             Ok(Ok(Confirmation::Returned)) => unreachable("no queue is bound for the message"),
-            Ok(Ok(Confirmation::Ended(end))) if is_too_large(&end, message) => Err(SendError::Refused(end.text)),
+            Ok(Ok(Confirmation::Ended(end))) if is_too_large(&end, message) => Err(SendError::refused(end.text)),
             Ok(Ok(Confirmation::Ended(end))) => unreachable(&end.text),
             Ok(Err(error)) => unreachable(&error.to_string()),
             Err(_) => unreachable("the broker did not confirm the message in time"),

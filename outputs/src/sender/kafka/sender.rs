@@ -89,7 +89,7 @@ impl Sender for KafkaSender {
                 return Ok(Taken::default());
             }
             Ok(Err(Failure::TooLarge)) => {
-                return Err(SendError::Refused("the message is larger than Kafka takes".to_owned()));
+                return Err(SendError::refused("the message is larger than Kafka takes"));
             }
             Ok(Err(Failure::NoTopic)) => (format!("there is no topic `{topic}`"), Some(TOPIC)),
             Ok(Err(Failure::Other(error))) => (error.to_string(), advice(&error)),

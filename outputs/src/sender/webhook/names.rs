@@ -84,7 +84,7 @@ impl Names {
             addresses.retain(|address| is_public(address.ip()));
         }
         match addresses.is_empty() {
-            true => Err(SendError::Refused(Private(host.to_owned()).to_string())),
+            true => Err(SendError::refused(Private(host.to_owned()).to_string())),
             false => Ok(addresses),
         }
     }

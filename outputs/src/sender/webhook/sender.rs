@@ -96,7 +96,7 @@ impl WebhookSender {
     }
 
     fn request(&self, Outgoing { id, app_id, owner, message }: &Outgoing) -> Result<RequestBuilder, SendError> {
-        let refused = |reason: &dyn std::fmt::Display| SendError::Refused(reason.to_string());
+        let refused = |reason: &dyn std::fmt::Display| SendError::refused(reason.to_string());
         let url = Url::parse(&template::fill(&self.url, app_id, message)).map_err(|error| refused(&error))?;
         if !self.client.allow_private {
             address::check_host(&url).map_err(|error| refused(&error))?;
@@ -139,16 +139,16 @@ impl Sender for WebhookSender {
             return Err(failure);
         }
         let response = self.request(message)?.send().await.map_err(|error| failed(&error))?;
-        let (status, wait) = (response.status(), wait(&response));
-        let text = read(response).await;
-        match status {
-            status if status.is_success() => Ok(Taken { status: Some(status.as_u16()) }),
+        let (code, wait) = (response.status(), wait(&response));
+        let (status, text) = (Some(code.as_u16()), read(response).await);
+        match code {
+            code if code.is_success() => Ok(Taken { status }),
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
-                Err(SendError::Failed { reason: reason(status, &text), wait })
+                Err(SendError::Failed { reason: reason(code, &text), status, wait })
             }
-            status if status.is_server_error() => Err(SendError::Failed { reason: reason(status, &text), wait }),
+            code if code.is_server_error() => Err(SendError::Failed { reason: reason(code, &text), status, wait }),
             // Redirects too: they are not followed.
-            status => Err(SendError::Refused(reason(status, &text))),
+            code => Err(SendError::Refused { reason: reason(code, &text), status }),
         }
     }
 }
@@ -158,7 +158,7 @@ fn failed(error: &reqwest::Error) -> SendError {
         return SendError::Unreachable("the receiver cannot be reached".to_owned());
     }
     let reason = if error.is_timeout() { "the receiver did not answer in time" } else { "the connection broke" };
-    SendError::Failed { reason: reason.to_owned(), wait: None }
+    SendError::Failed { reason: reason.to_owned(), status: None, wait: None }
 }
 
 /// The seconds of a `Retry-After` header. Its other form, a date, counts as none.

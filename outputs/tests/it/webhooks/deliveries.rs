@@ -92,7 +92,7 @@ async fn a_message_that_was_given_up_is_known_without_its_dead_letter() {
     let DeliveryState::GivenUp { id, attempts, reason, .. } = state(&outputs, 0).await else { panic!("it is lost") };
     assert_eq!((id.as_str(), attempts, reason.as_str()), ("", 1, ""));
     let recent = outputs.webhooks().recent(&app_id, &hook).await.unwrap();
-    assert_eq!(recent.iter().map(|left| (left.is_delivered, left.status)).collect::<Vec<_>>(), [(false, None)]);
+    assert_eq!(recent.iter().map(|left| (left.is_delivered, left.status)).collect::<Vec<_>>(), [(false, Some(400))]);
     // One that has the same name later begins anew.
     outputs.webhooks().delete(&app_id, &hook).await.unwrap();
     set(&outputs, &app_id, "hook", &receiver.url()).await;

@@ -90,7 +90,7 @@ pub struct RecentDelivery {
     pub at: Timestamp,
     /// True if the receiver confirmed it.
     pub is_delivered: bool,
-    /// The HTTP status of the confirmation.
+    /// The HTTP status of the answer to the last attempt, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// Number of times that it was sent.
