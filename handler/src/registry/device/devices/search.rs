@@ -27,7 +27,7 @@ pub(crate) const FOUND_MAX: usize = 1000;
 /// Which devices of an application are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeviceSearch {
-    /// Text in the id, the DevEUI, the description or an attribute, in small letters; empty for all devices.
+    /// Text in the id, the DevEUI, the description or an attribute, in lower case; empty for all devices.
     pub(crate) text: String,
     /// Only devices that were not seen at this time or later.
     pub(crate) not_seen_since: Option<Timestamp>,
