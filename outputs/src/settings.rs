@@ -19,8 +19,9 @@ pub struct Settings {
     /// Maximum number of messages of each that were given up and are kept to be sent again. If there are more, the
     /// oldest are dropped.
     pub dead_letters_max: usize,
-    /// Maximum number of delivered messages of each that are remembered, with the time and the status of the delivery, and
-    /// of uplinks of each application that an external broker has confirmed. They are in memory; 0 remembers none.
+    /// Maximum number of messages of each that were delivered or given up and are remembered, with the time and the status
+    /// of the last attempt, and of uplinks of each application that an external broker has confirmed. They are in memory; 0
+    /// remembers none.
     pub recent_deliveries_max: usize,
     /// Maximum memory for all of these, in bytes, and again for those of an external broker. If more is needed, owners
     /// with most webhooks and outputs have some of theirs forgotten.
