@@ -30,7 +30,7 @@ impl HandlerClient {
         self.peer.call(Call::Repeatable, request, send).await
     }
 
-    /// Sets or removes an attribute of devices, each by itself. To do it again changes nothing more.
+    /// Sets or removes an attribute of devices, each by itself. Repeating the call changes nothing more.
     pub async fn change_devices(&self, change: ChangeDevicesRequest) -> Result<ChangedDevices> {
         let request = || authorized(change.clone(), &self.credential);
         let send = |channel, request| async move { stub(channel).change_devices(request).await };
