@@ -58,8 +58,8 @@ fn check_left_out(line: &CommandLine, history: &Path, unknown: &str) {
     assert!(error.contains("not found"), "{error}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn files_that_cannot_be_read_are_named() {
+/// Services whose history has one uplink, in a Parquet file.
+async fn with_a_sealed_uplink() -> CommandLine {
     let line = CommandLine::start().await;
     for dev_id in ["dev-1", "gone"] {
         line.typed(&["devices", "register", dev_id]);
@@ -71,6 +71,12 @@ async fn files_that_cannot_be_read_are_named() {
     line.typed(&["devices", "simulate", "dev-1", "07"]);
     // Deleting a device moves everything to Parquet files.
     line.typed(&["devices", "delete", "gone", "--yes"]);
+    line
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_cannot_be_read_are_named() {
+    let line = with_a_sealed_uplink().await;
     let history = line.network.stack.settings().data_dir.join("history");
     let foreign = put_foreign_file(&history);
 
@@ -117,17 +123,7 @@ async fn files_that_cannot_be_read_are_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_without_checksums_are_counted() {
-    let line = CommandLine::start().await;
-    for dev_id in ["dev-1", "gone"] {
-        line.typed(&["devices", "register", dev_id]);
-    }
-    line.run_with_input(
-        &["applications", "pf", "set", "decoder", "--skip-test"],
-        "function Decoder(bytes) { return { first: bytes[0] }; }",
-    );
-    line.typed(&["devices", "simulate", "dev-1", "07"]);
-    // Deleting a device moves everything to Parquet files.
-    line.typed(&["devices", "delete", "gone", "--yes"]);
+    let line = with_a_sealed_uplink().await;
     assert!(!line.typed(&["history", "verify"]).contains("without checksums"));
 
     let history = line.network.stack.settings().data_dir.join("history/app=my-app");
