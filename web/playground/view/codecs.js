@@ -204,9 +204,9 @@ export class CodecsView {
     const all = counted(this.#rows.length, "codec");
     if (waiting > 0 && !this.#isStopped) return this.#say(`Running the examples of ${all}…`);
     const count = (wanted) => this.#rows.filter(({ rank }) => rank === wanted).length;
-    const runsNot = this.#select.value === "" ? "run on no network" : "do not run on this network";
-    const told = [[count(UNREAD), "cannot be run"], [count(FAILS), "fail"], [count(RUNS_NOT), runsNot]];
-    const faults = told.filter(([number]) => number > 0).map(([number, what]) => `${grouped(number)} ${what}`);
+    const runsNot = this.#select.value === "" ? ["runs on no network", "run on no network"] : ["does not run on this network", "do not run on this network"];
+    const told = [[count(UNREAD), "cannot be run", "cannot be run"], [count(FAILS), "fails", "fail"], [count(RUNS_NOT), ...runsNot]];
+    const faults = told.filter(([number]) => number > 0).map(([number, one, several]) => `${grouped(number)} ${number === 1 ? one : several}`);
     const left = waiting === 0 ? "" : ` Stopped before ${grouped(waiting)} of them${this.#problem === "" ? "" : `: ${this.#problem}`}.`;
     const cut = this.#left === 0 ? "" : ` ${grouped(this.#left)} more are only in the list below.`;
     return this.#say(`${all}: ${faults.length === 0 ? "no faults" : faults.join(", ")}.${left}${cut}`);

@@ -43,7 +43,7 @@ async fn compare_in(name: &'static str, look: Look) {
     assert_eq!(all[7], "alone | none | 5 of 8 networks");
     browser.look("playground-folder-codecs").await;
     choose(&browser, "folder-network", "The Things Network 2").await;
-    shows(&browser, "folder-codecs", "1 cannot be run, 6 fail, 1 do not run on this network.").await;
+    shows(&browser, "folder-codecs", "1 cannot be run, 6 fail, 1 does not run on this network.").await;
     assert_eq!(rows(&browser).await[7], "alone | none | 1 error");
     choose(&browser, "folder-network", "all networks").await;
     ask(&browser, "document.querySelector('#folder-codecs tbody button').focus();").await;
@@ -106,5 +106,5 @@ async fn a_workbench_that_is_away_is_asked_for_once_and_not_for_each_codec() {
     assert_eq!(ask(&browser, "return window.asked;").await, 1);
     ask(&browser, "Worker.prototype.postMessage = window.post;").await;
     browser.click("#folder-codecs .line button").await;
-    shows(&browser, "folder-codecs", "2 codecs: 1 fail.").await;
+    shows(&browser, "folder-codecs", "2 codecs: 1 fails.").await;
 }
