@@ -50,7 +50,11 @@ impl PendingFile {
     pub fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         match self.file {
-            Kind::Whole(file) => file.persist(self.path).map(drop).map_err(|error| error.error),
+            Kind::Whole(file) => {
+                // Otherwise a power failure could leave the name with a part of the content.
+                file.as_file().sync_all()?;
+                file.persist(self.path).map(drop).map_err(|error| error.error)
+            }
             Kind::Stream(_) => Ok(()),
             Kind::Stdout(bytes) => {
                 let mut stdout = io::stdout().lock();
