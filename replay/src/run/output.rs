@@ -36,6 +36,7 @@ struct Line<'a> {
     new: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a str>,
+    fuel: u64,
 }
 
 /// Adds the line of an uplink.
@@ -51,6 +52,7 @@ pub(super) fn write_line(out: &mut Vec<u8>, uplink: &Stored, checked: &Checked) 
         old: uplink.object.as_deref(),
         new: checked.object.as_deref(),
         failure: checked.verdict.failure(),
+        fuel: checked.fuel,
     };
     // Neither writing to memory nor these types can fail.
     _ = serde_json::to_writer(&mut *out, &line);
@@ -71,5 +73,6 @@ pub(super) fn row(uplink: &Stored, checked: &Checked) -> OutputRow {
         old: json(uplink.object.as_deref()),
         new: json(checked.object.as_deref()),
         failure: checked.verdict.failure().unwrap_or_default().to_owned(),
+        fuel: checked.fuel,
     }
 }

@@ -35,6 +35,7 @@ message uplinks {
     OPTIONAL BYTE_ARRAY old (JSON);
     OPTIONAL BYTE_ARRAY new (JSON);
     OPTIONAL BYTE_ARRAY failure (UTF8);
+    REQUIRED INT64 fuel (INTEGER(64, false));
 }";
 
 /// Columns with few different values.
@@ -53,6 +54,7 @@ pub struct OutputRow {
     pub(crate) old: String,
     pub(crate) new: String,
     pub(crate) failure: String,
+    pub(crate) fuel: u64,
 }
 
 /// A Parquet file that is written, one row group after the other.
@@ -130,6 +132,8 @@ fn write_group<W: Write + Send>(file: &mut SerializedFileWriter<W>, rows: Vec<Ou
     columns.texts(|row| &mut row.old)?;
     columns.texts(|row| &mut row.new)?;
     columns.texts(|row| &mut row.failure)?;
+    // Unsigned numbers are signed ones of the same bits in files.
+    columns.required::<Int64Type>(|row| row.fuel as i64)?;
     columns.group.close().map(drop)
 }
 

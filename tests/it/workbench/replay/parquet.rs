@@ -72,6 +72,11 @@ fn a_file_of_rows_has_what_lines_have() {
         let read = ["application", "id", "old"].map(|name| &result[name]);
         assert_eq!(read, ["verdict", "failure", "new"].map(|name| &line[name]), "{line} {result}");
     }
+    let fuels = written(dir.path(), "out.parquet", &["--column", "id=fuel", "--output", "fuels.jsonl"], "");
+    for (line, row) in lines.iter().zip(&fuels) {
+        let fuel: u64 = row["id"].as_str().unwrap().parse().unwrap();
+        assert!(fuel > 0 && line["fuel"] == fuel, "{line} {row}");
+    }
     let verdicts: Vec<_> = lines.iter().map(|line| line["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts, ["changed", "newly_failing", "newly_decoded", "still_failing"]);
 }
