@@ -100,13 +100,18 @@ impl Replay<'_> {
             let place = Place { unit, number };
             match found {
                 Ok(Some(uplink)) if !self.filter.matches(&uplink) => done.report.left_out += 1,
-                Ok(Some(uplink)) if revisions.is_outdated(&uplink) => done.report.outdated += 1,
+                Ok(Some(uplink)) if self.is_outdated(revisions, &uplink) => done.report.outdated += 1,
                 Ok(Some(uplink)) => self.check_uplink(sandbox, place, &uplink, &mut done),
                 Ok(None) => done.report.others += 1,
                 Err(reason) => done.report.add_damage(place, &reason),
             }
         });
         done
+    }
+
+    /// Returns true if a newer revision counts in its place. Of originals alone, each counts.
+    fn is_outdated(&self, revisions: &Revisions, uplink: &Stored) -> bool {
+        !self.filter.originals_only && revisions.is_outdated(uplink)
     }
 
     fn check_uplink(&self, sandbox: &mut Sandbox, place: Place, uplink: &Stored, done: &mut Done) {

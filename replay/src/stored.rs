@@ -79,6 +79,8 @@ pub struct Filter {
     pub device: Option<String>,
     /// The application.
     pub application: Option<String>,
+    /// Only uplinks as they came: of our own records, no corrections, and also those that were corrected.
+    pub originals_only: bool,
 }
 
 impl Filter {
@@ -89,5 +91,6 @@ impl Filter {
             && self.until.is_none_or(|until| uplink.time.is_some_and(|time| time < until))
             && is(&self.device, &uplink.device)
             && is(&self.application, &uplink.application)
+            && !(self.originals_only && uplink.correction.is_some())
     }
 }

@@ -47,6 +47,9 @@ pub(crate) struct ReplayCommand {
     /// Only this application, by id or name
     #[arg(long, value_name = "ID")]
     application: Option<String>,
+    /// In files of Airlock's history, compare with the results that uplinks had when they came, and leave out corrections
+    #[arg(long)]
+    originals: bool,
     /// Table of PostgreSQL with the uplinks
     #[arg(long, value_name = "TABLE", default_value = "event_up")]
     pub(crate) table: Table,
@@ -119,6 +122,7 @@ impl ReplayCommand {
             until: time(self.until),
             device: self.device.clone(),
             application: self.application.clone(),
+            originals_only: self.originals,
         }
     }
 }

@@ -69,6 +69,19 @@ fn of_an_uplink_and_its_corrections_only_the_newest_counts() {
     assert_eq!((counts(&found), &found["outdated"]), ([1, 5000, 0, 0, 0], &json!(1)));
 }
 
+// Conformance: Of uplinks in our own exports the newest revision counts
+#[test]
+fn originals_count_alone_if_that_is_asked() {
+    let dir = with_codec();
+    let records = corrected_twice();
+    let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+    for input in [lines, csv(&records)] {
+        let (found, code) = report(&mut command(dir.path(), "-", &["--originals"]), &input);
+        assert_eq!((counts(&found), code), ([0, 2, 0, 0, 0], Some(0)), "{found:#}");
+        assert_eq!((&found["left_out"], &found["outdated"]), (&json!(2), &json!(0)), "{found:#}");
+    }
+}
+
 // Conformance: Each device profile of a network has its codec, and those without one are named
 #[test]
 fn uplinks_that_a_bridge_recorded_have_the_profiles_of_their_devices() {
