@@ -3,10 +3,11 @@
     python3 -m venv /tmp/scale && /tmp/scale/bin/pip install pyspark 'pandas<3' pyarrow duckdb
     /tmp/scale/bin/python benches/scale/measure.py
 
-Spark's program is that of docs/scale.md, word for word. `AIRLOCK` is the program (target/release/airlock),
-`AIRLOCK_CORPUS` a directory of records with codecs (tests/fixtures/codecs), `AIRLOCK_UPLINKS` how many uplinks there
-are, in millions (2), `AIRLOCK_ROUNDS` how often each way runs (3), and `NODE_UPLINKS` how many uplinks Node decodes
-(40000), which reads the same Parquet files through DuckDB. Needs Java and Node.
+Spark's programs are those of docs/scale.md, word for word: one hands out files, the other sends rows as lines of JSON.
+`AIRLOCK` is the program (target/release/airlock), `AIRLOCK_CORPUS` a directory of records with codecs
+(tests/fixtures/codecs), `AIRLOCK_UPLINKS` how many uplinks there are, in millions (2), `AIRLOCK_ROUNDS` how often each
+way runs (3), and `NODE_UPLINKS` how many uplinks Node decodes (40000), which reads the same Parquet files through
+DuckDB; with 0, Node does not run. The files are in `AIRLOCK_DIR` (/tmp) meanwhile. Needs Java and Node.
 """
 
 import datetime
@@ -22,12 +23,14 @@ import sys
 import tempfile
 import time
 
+import duckdb
 import pyarrow
 import pyarrow.parquet
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 AIRLOCK = pathlib.Path(os.environ.get("AIRLOCK", ROOT / "target/release/airlock")).resolve()
 CORPUS = pathlib.Path(os.environ.get("AIRLOCK_CORPUS", ROOT / "tests/fixtures/codecs"))
+DIR = os.environ.get("AIRLOCK_DIR")
 UPLINKS = int(float(os.environ.get("AIRLOCK_UPLINKS", "2")) * 1e6)
 ROUNDS = int(os.environ.get("AIRLOCK_ROUNDS", "3"))
 NODE_UPLINKS = int(os.environ.get("NODE_UPLINKS", "40000"))
@@ -36,9 +39,13 @@ WORKERS = 2
 # Airlock would read them as settings.
 for name in [name for name in os.environ if name.startswith("AIRLOCK")]:
     del os.environ[name]
-SPARK = f"Spark, {WORKERS} workers"
-# What is taken off Spark's time: how long it takes for so few.
+# Spark's programs, by a word that only one of them has.
+SPARK = {"decode_files.py": '"replay"', "decode_again.py": "mapInPandas"}
+FILES, ROWS = (f"Spark, {WORKERS} workers, {name}" for name in ("by files", "by rows"))
+# What is taken off the time of Spark and Node is how long they take for so few: for Spark of two codecs, so that only
+# its start is taken off, and not that of a process for each file.
 FEW = 4000
+FEW_CODECS = 2
 
 
 def codecs():
@@ -128,29 +135,49 @@ def write(dir, messages, count):
     all_of_them.close()
 
 
-def seconds(command, **options):
+def seconds(command, may_end_with=(0,), **options):
     start = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, **options)
-    # Replaying may find differences: codecs that use the time or random numbers.
-    if done.returncode not in (0, 1):
+    if done.returncode not in may_end_with:
         sys.exit(done.stderr[-4000:])
     return time.monotonic() - start
 
 
 def replay(dir, messages):
-    (dir / "replayed.jsonl").unlink(missing_ok=True)
     of = itertools.chain.from_iterable(("--codec", f"{app_id}={dir / 'codecs' / app_id}.js") for app_id in messages)
     command = [AIRLOCK, "replay", "--from", dir / "rows/all.parquet", "--column", "profile=app_id", *of]
-    return seconds([*command, "--output", dir / "replayed.jsonl", "--json"])
+    # It may find differences: codecs that use the time or random numbers.
+    return seconds([*command, "--output", dir / "replayed.parquet", "--json"], may_end_with=(0, 1))
 
 
-def spark(dir, rows):
-    shutil.rmtree(dir / "decoded", ignore_errors=True)
+def write_programs(dir):
+    texts = re.findall(r"```python\n(.*?)```", (ROOT / "docs/scale.md").read_text(), re.DOTALL)
+    for program, word in SPARK.items():
+        (dir / program).write_text(next(text for text in texts if "SparkSession" in text and word in text))
+
+
+def spark(dir, program, rows):
+    decoded = dir / "decoded" / program
+    shutil.rmtree(decoded, ignore_errors=True)
+    decoded.parent.mkdir(exist_ok=True)
     submit = [pathlib.Path(sys.executable).with_name("spark-submit"), "--master", f"local-cluster[{WORKERS},1,2048]"]
     path = f"{dir / 'bin'}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYSPARK_PYTHON": sys.executable}
-    program = [dir / "decode_again.py", f"{dir / rows}/app=*/*/*.parquet", dir / "codecs", dir / "decoded"]
-    return seconds([*submit, *program], env=environment)
+    arguments = [f"{dir / rows}/app=*/*/*.parquet", dir / "codecs", decoded]
+    return seconds([*submit, dir / program, *arguments], env=environment)
+
+
+def check_spark(dir):
+    """Spark did the same work: over files, its results are those of `airlock replay`; of rows it has as many."""
+    counts = "SELECT verdict, count(*), sum(fuel) FROM read_parquet('{}') GROUP BY verdict ORDER BY verdict"
+    replayed, decoded = (
+        duckdb.sql(counts.format(files)).fetchall()
+        for files in (dir / "replayed.parquet", dir / "decoded/decode_files.py/*/*/*.parquet")
+    )
+    print(f"by files: {decoded}", file=sys.stderr)
+    [[rows]] = duckdb.sql(f"SELECT count(*) FROM read_parquet('{dir}/decoded/decode_again.py/*.parquet')").fetchall()
+    if replayed != decoded or rows != sum(count for _, count, _ in replayed):
+        sys.exit(f"Spark does not do the same work: {replayed} replayed, {rows} rows")
 
 
 def stream(dir, messages):
@@ -208,40 +235,51 @@ def write_lines(dir, messages, count):
 
 
 def main():
-    with tempfile.TemporaryDirectory(dir=os.environ.get("AIRLOCK_DIR")) as name:
+    with tempfile.TemporaryDirectory(dir=DIR) as name:
         dir = pathlib.Path(name)
         (dir / "bin").mkdir()
         (dir / "bin/airlock").symlink_to(AIRLOCK)
-        programs = re.findall(r"```python\n(.*?)```", (ROOT / "docs/scale.md").read_text(), re.DOTALL)
-        (dir / "decode_again.py").write_text(next(text for text in programs if "SparkSession" in text))
+        write_programs(dir)
         messages = prepare(dir)
         write(dir / "rows", messages, UPLINKS)
-        write(dir / "few", messages, FEW)
-        write(dir / "node", messages, NODE_UPLINKS)
+        write(dir / "start", dict(itertools.islice(messages.items(), FEW_CODECS)), FEW)
         write_lines(dir, messages, UPLINKS)
-        few = min(spark(dir, "few") for _ in range(2))
-        few_in_node = min(node(dir, "few") for _ in range(2))
+        starts = {
+            way: min(spark(dir, program, "start") for _ in range(2)) for way, program in zip((FILES, ROWS), SPARK)
+        }
         ways = {
             "airlock replay": lambda: UPLINKS / replay(dir, messages),
             "airlock functions run --stream": lambda: UPLINKS / stream(dir, messages),
-            SPARK: lambda: UPLINKS / spark(dir, "rows"),
-            f"Node, {WORKERS} processes, without the start": lambda: (NODE_UPLINKS - FEW) / (node(dir, "node") - few_in_node),
+            FILES: lambda: UPLINKS / spark(dir, "decode_files.py", "rows"),
+            ROWS: lambda: UPLINKS / spark(dir, "decode_again.py", "rows"),
         }
+        if NODE_UPLINKS:
+            ways[f"Node, {WORKERS} processes, without the start"] = node_way(dir, messages)
         rates = {way: [] for way in ways}
         for number in range(ROUNDS):
             for way, run in ways.items():
                 rates[way].append(run())
                 print(f"round {number + 1}: {way}: {rates[way][-1]:,.0f}/s", file=sys.stderr)
-        check_node(dir)
-        report(rates, few, len(messages))
+        check_spark(dir)
+        if NODE_UPLINKS:
+            check_node(dir)
+        report(rates, starts, len(messages))
 
 
-def report(rates, few, codecs):
+def node_way(dir, messages):
+    write(dir / "node", messages, NODE_UPLINKS)
+    write(dir / "few", messages, FEW)
+    few = min(node(dir, "few") for _ in range(2))
+    return lambda: (NODE_UPLINKS - FEW) / (node(dir, "node") - few)
+
+
+def report(rates, starts, codecs):
     print(f"{UPLINKS} uplinks of {codecs} codecs ({NODE_UPLINKS} in Node), {ROUNDS} rounds, the median of each way.\n")
     print("| | uplinks/s | ÷ replay |\n|---|--:|--:|")
     medians = {way: statistics.median(all_rates) for way, all_rates in rates.items()}
-    running = UPLINKS / (UPLINKS / medians[SPARK] - few)
-    medians[f"Spark, without the {few:.1f} s that {FEW} uplinks take"] = running
+    for way, start in starts.items():
+        running = UPLINKS / (UPLINKS / medians[way] - start)
+        medians[f"{way}, without the {start:.1f} s that {FEW} uplinks of {FEW_CODECS} codecs take"] = running
     for way, rate in medians.items():
         print(f"| {way} | {rate:,.0f} | {rate / medians['airlock replay']:.3f} |")
 

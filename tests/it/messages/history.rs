@@ -28,6 +28,8 @@ const DECODER: &str = "function Decoder(bytes) {
   return { celsius: bytes[0], room: { name: 'Büro' } };
 }";
 const VALIDATOR: &str = "function Validator(fields) { return fields.celsius !== 0; }";
+/// Another one, with which stored uplinks are decoded again.
+const LENGTH_DECODER: &str = "function Decoder(bytes) { return { length: bytes.length }; }";
 
 async fn get(network: &Network, owner: &Owner, path: &str) -> (u16, Value) {
     owner.ask(&network.handler_http(), "GET", &format!("/history{path}"), Value::Null).await
@@ -151,18 +153,23 @@ async fn files(network: &Network, owner: &Owner) {
     assert_eq!(shares.iter().map(|share| &share[0]).collect::<Vec<_>>(), ["cold", "warm"]);
     assert!(shares.iter().all(|share| (f64::MIN_POSITIVE..1.0).contains(&share[1].as_f64().unwrap())), "{shares:?}");
     decode_with_duckdb(network, owner, &python);
+    decode_files(network, owner, &python);
+}
+
+/// The program of docs/scale.md that has this text.
+fn documented_program(text: &str) -> &'static str {
+    let mut programs = include_str!("../../../docs/scale.md").split("```python\n").skip(1);
+    programs.find_map(|program| Some(program.split_once("```")?.0).filter(|program| program.contains(text))).unwrap()
 }
 
 /// The program of docs/scale.md runs another codec in DuckDB on what was sealed.
 fn decode_with_duckdb(network: &Network, owner: &Owner, python: &Python) {
-    let mut programs = include_str!("../../../docs/scale.md").split("```python\n").skip(1);
-    let program =
-        programs.find_map(|text| Some(text.split_once("```")?.0).filter(|text| text.contains("import duckdb")));
+    let program = documented_program("import duckdb");
     let rows = "import json; print('rows', json.dumps(duckdb.sql('SELECT dev_id, made FROM decoded').fetchall()))";
     let dir = tempfile::tempdir().unwrap();
     let [script, codec] = ["decode.py", "decoder.js"].map(|name| dir.path().join(name));
-    fs::write(&script, format!("{}\n{rows}\n", program.unwrap())).unwrap();
-    fs::write(&codec, "function Decoder(bytes) { return { length: bytes.length }; }").unwrap();
+    fs::write(&script, format!("{program}\n{rows}\n")).unwrap();
+    fs::write(&codec, LENGTH_DECODER).unwrap();
     let sealed = history_dir(network).join(format!("app={}/*/*.parquet", owner.app_id));
     let mut command = python.command(&script);
     runs_airlock(&mut command, dir.path());
@@ -173,6 +180,34 @@ fn decode_with_duckdb(network: &Network, owner: &Owner, python: &Python) {
     let mut rows: Vec<_> = rows.iter().map(|(dev_id, made)| format!("{dev_id} {}", length(made))).collect();
     rows.sort();
     assert_eq!(rows, ["cold 1", "warm 0", "warm 1", "warm 1"]);
+}
+
+/// What a task of Spark does in the program of docs/scale.md, without Spark, and as often as Spark may do it.
+fn decode_files(network: &Network, owner: &Owner, python: &Python) {
+    let program = documented_program("def decode(file)").split("\nspark = ").next().unwrap();
+    let without_spark: Vec<_> = program.lines().filter(|line| !line.contains("pyspark")).collect();
+    let tasks = "import duckdb
+damaged = [decode(file) for file in found + found]
+uplinks = duckdb.sql(f\"SELECT app, device, verdict, new FROM '{output}/*/*/*.parquet' WHERE fuel > 0 ORDER BY ALL\")
+print(json.dumps([sum(damaged), uplinks.fetchall()]))
+";
+    let dir = tempfile::tempdir().unwrap();
+    let [script, codecs, output] = ["decode_files.py", "codecs", "decoded"].map(|name| dir.path().join(name));
+    fs::write(&script, format!("{}\n{tasks}", without_spark.join("\n"))).unwrap();
+    fs::create_dir(&codecs).unwrap();
+    fs::write(codecs.join(format!("{}.js", owner.app_id)), LENGTH_DECODER).unwrap();
+    let sealed = history_dir(network).join(format!("app={}/*/*.parquet", owner.app_id));
+    let mut command = python.command(&script);
+    runs_airlock(&mut command, dir.path());
+    let text = printed(&command.args([&sealed, &codecs, &output]).output().unwrap());
+    let (app, one, none) = (owner.app_id.as_str(), r#"{"length":1}"#, r#"{"length":0}"#);
+    let expected = json!([
+        [app, "cold", "newly_decoded", one],
+        [app, "warm", "changed", one],
+        [app, "warm", "changed", one],
+        [app, "warm", "newly_decoded", none],
+    ]);
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), json!([0, expected]));
 }
 
 /// Keeps what two gateways have received, and a correction of it, as another handler with the same directory does.
