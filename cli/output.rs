@@ -2,6 +2,7 @@
 
 mod ago;
 mod cell;
+mod local_time;
 mod record;
 mod table;
 
@@ -13,6 +14,7 @@ use rustix::termios::tcgetwinsize;
 use serde_json::{Map, Value};
 use types::{Clock, Timestamp};
 
+use self::local_time::local_time;
 pub(crate) use self::{cell::Cell, record::Record, table::Table};
 use crate::terminal::{json_lines, sanitize, say, warn};
 
@@ -110,7 +112,7 @@ impl Output {
 
     /// A time, which people also see relative to now.
     pub(crate) fn time(&self, time: Timestamp) -> Cell {
-        Cell::new(format!("{} ({})", time.to_short(), ago::describe(time, self.clock.now())), time.to_rfc3339())
+        Cell::new(format!("{} ({})", local_time(time), ago::describe(time, self.clock.now())), time.to_rfc3339())
     }
 
     /// A time with all its digits, which people also see relative to now.

@@ -102,7 +102,6 @@ fn show_list(context: &CommandContext, app_id: &AppId, records: Vec<StoredRecord
 
 /// Returns the columns that fit on a line; `info` and `export` have the rest.
 fn row(record: StoredRecord) -> [Cell; 11] {
-    let time = Timestamp::from_nanos(record.time);
     let result = match record.outcome.as_str() {
         "failed" => record.failure,
         "invalid" => format!("invalid: {}", record.fields),
@@ -115,7 +114,7 @@ fn row(record: StoredRecord) -> [Cell; 11] {
     };
     [
         record.id.into(),
-        Cell::new(time.to_short(), time.to_rfc3339()),
+        Timestamp::from_nanos(record.time).into(),
         record.dev_id.into(),
         record.kind.into(),
         record.port.into(),

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use types::Timestamp;
+
+use super::local_time::local_time;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cell {
@@ -56,6 +59,12 @@ impl From<String> for Cell {
 impl From<&str> for Cell {
     fn from(text: &str) -> Self {
         text.to_owned().into()
+    }
+}
+
+impl From<Timestamp> for Cell {
+    fn from(time: Timestamp) -> Self {
+        Self::new(local_time(time), time.to_rfc3339())
     }
 }
 
