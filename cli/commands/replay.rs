@@ -47,20 +47,22 @@ pub(crate) async fn run(command: ReplayCommand, settings: &Settings, clock: &dyn
     read?;
     let summary = Summary { source: &shown, codecs: loaded, started, ended: clock.now(), report };
     outputs.finish(&summary)?;
-    end(&summary.report)
+    end(&summary.report, codecs::unmet(&codecs, &summary.codecs, &summary.report))
 }
 
-/// The error that the exit code stands for, once the report is printed.
-fn end(report: &Report) -> anyhow::Result<()> {
-    match report {
-        Report { damaged: 1.., .. } => {
+/// The error that the exit code stands for, once the report is printed. `unmet` says which codecs did not run because no
+/// uplink has their profile.
+fn end(report: &Report, unmet: Option<String>) -> anyhow::Result<()> {
+    match (report, unmet) {
+        (Report { damaged: 1.., .. }, _) => {
             let places = workbench::counted(report.damaged as usize, "place");
             Err(BadInput::Request(format!("{places} in the source cannot be read")).into())
         }
-        Report { counts, .. } if counts.uplinks == 0 => {
+        (_, Some(unmet)) => Err(BadInput::Request(unmet).into()),
+        (Report { counts, .. }, None) if counts.uplinks == 0 => {
             Err(BadInput::Request("there are no such uplinks in the source".to_owned()).into())
         }
-        Report { counts, .. } if counts.newly_failing > 0 => {
+        (Report { counts, .. }, None) if counts.newly_failing > 0 => {
             bail!("newly failing: {}", workbench::counted(counts.newly_failing as usize, "uplink"))
         }
         _ => Ok(()),

@@ -34,6 +34,9 @@ pub struct Report {
     /// These profiles, each with its number of uplinks.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub profiles_without_codec: BTreeMap<String, u64>,
+    /// The profiles of all uplinks, each with its number of uplinks; none unless codecs were given for profiles.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub profiles: BTreeMap<String, u64>,
     /// Messages that are no uplinks, such as joins.
     pub others: u64,
     /// Messages that cannot be used.
@@ -153,14 +156,11 @@ impl Report {
 
     pub(crate) fn add_without_codec(&mut self, profile: &Name) {
         self.without_codec += 1;
-        let name = if profile.other.is_empty() { &profile.id } else { &profile.other };
-        self.add_profile(truncate(name), 1);
+        count_profile(&mut self.profiles_without_codec, shown_name(profile), 1);
     }
 
-    fn add_profile(&mut self, name: String, uplinks: u64) {
-        if self.profiles_without_codec.len() < PROFILES_MAX || self.profiles_without_codec.contains_key(&name) {
-            *self.profiles_without_codec.entry(name).or_default() += uplinks;
-        }
+    pub(crate) fn add_profile(&mut self, profile: &Name) {
+        count_profile(&mut self.profiles, shown_name(profile), 1);
     }
 
     pub(crate) fn add_damage(&mut self, place: Place, reason: &str) {
@@ -195,8 +195,10 @@ impl Report {
                 count(all, &name, max, uplinks, || example);
             }
         }
-        for (name, uplinks) in next.profiles_without_codec {
-            self.add_profile(name, uplinks);
+        for (all, part) in
+            [(&mut self.profiles_without_codec, next.profiles_without_codec), (&mut self.profiles, next.profiles)]
+        {
+            part.into_iter().for_each(|(name, uplinks)| count_profile(all, name, uplinks));
         }
         let examples = EXAMPLES_MAX - self.newly_decoded_examples.len();
         self.newly_decoded_examples.extend(next.newly_decoded_examples.into_iter().take(examples));
@@ -206,6 +208,18 @@ impl Report {
             self.add_day(day, &counts);
         }
     }
+}
+
+/// Counts uplinks by the name of their profile.
+fn count_profile(profiles: &mut BTreeMap<String, u64>, name: String, uplinks: u64) {
+    if profiles.len() < PROFILES_MAX || profiles.contains_key(&name) {
+        *profiles.entry(name).or_default() += uplinks;
+    }
+}
+
+/// The name of a profile for people.
+fn shown_name(profile: &Name) -> String {
+    truncate(if profile.other.is_empty() { &profile.id } else { &profile.other })
 }
 
 /// Counts uplinks by a name, of which there are at most `max`.

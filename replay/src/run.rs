@@ -115,6 +115,9 @@ impl Replay<'_> {
     }
 
     fn check_uplink(&self, sandbox: &mut Sandbox, place: Place, uplink: &Stored, done: &mut Done) {
+        if self.codecs.are_by_profile() {
+            done.report.add_profile(&uplink.profile);
+        }
         let Some(functions) = self.codecs.of(&uplink.profile) else {
             return done.report.add_without_codec(&uplink.profile);
         };

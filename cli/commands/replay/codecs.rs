@@ -2,7 +2,7 @@
 
 use std::{fmt, path::Path};
 
-use replay::Codecs;
+use replay::{Codecs, Report};
 use runtime::{Engine, Sources};
 use serde::Serialize;
 use workbench::{BadInput, describe, is_stdin, read_function};
@@ -13,6 +13,8 @@ use super::args::{CodecFile, ReplayCommand};
 const HASH_BYTES: usize = 6;
 /// Maximum number of codecs, which are in memory at once.
 const CODECS_MAX: usize = 500;
+/// Maximum number of profiles of uplinks that an error names.
+const NAMES_MAX: usize = 20;
 
 /// A codec in a report.
 #[derive(Serialize)]
@@ -46,6 +48,20 @@ pub(super) fn load(command: &ReplayCommand, engine: &Engine) -> anyhow::Result<(
         loaded.push(Codec { profile: profile.clone(), file: file.display().to_string(), hash });
     }
     Ok((codecs, loaded))
+}
+
+/// Names the profiles that have a codec although no uplink has them, and those of the uplinks; none if all are met.
+pub(super) fn unmet(codecs: &Codecs, loaded: &[Codec], report: &Report) -> Option<String> {
+    let unmet = loaded.iter().filter_map(|codec| codec.profile.as_deref()).filter(|profile| !codecs.has_met(profile));
+    let unmet = unmet.map(|profile| format!("`{profile}`")).collect::<Vec<_>>().join(", ");
+    let shown = |profile: &String| match profile.is_empty() {
+        true => "none".to_owned(),
+        false => format!("`{profile}`"),
+    };
+    let names = report.profiles.keys().take(NAMES_MAX).map(shown).collect::<Vec<_>>().join(", ");
+    // Without uplinks, there is nothing to choose from.
+    (!unmet.is_empty() && !names.is_empty())
+        .then(|| format!("no uplink has the profile {unmet}: check --codec; the profiles of the uplinks are {names}"))
 }
 
 /// A codec: a file that may define any of the functions.

@@ -1,8 +1,9 @@
 //! Several codecs: each runs on the devices of its profile.
 
-use std::fs;
+use std::{fs, process::Output};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::with_codec;
 use crate::harness::{airlock, complaint, run};
@@ -19,23 +20,30 @@ fn uplink((id, name): (&str, &str)) -> String {
     json!({"deviceInfo": info, "fPort": 2, "data": "CVw=", "object": {"is": name}}).to_string()
 }
 
-// Conformance: Each device profile of a network has its codec, and those without one are named
-#[test]
-fn each_profile_has_its_codec_and_those_without_one_are_named() {
+/// A directory with codecs for two of the profiles.
+fn with_codecs() -> TempDir {
     let dir = with_codec();
     for name in ["Meter", "Door"] {
         let codec = format!("function decodeUplink() {{ return {{ data: {{ is: '{name}' }} }}; }}");
         fs::write(dir.path().join(format!("{name}.js")), codec).unwrap();
     }
-    let input = PROFILES.map(uplink).join("\n");
-    let replay = |codecs: &[&str]| {
-        let mut command = airlock(dir.path());
-        command.args(["replay", "--from", "-", "--json"]);
-        command.args(codecs.iter().flat_map(|codec| ["--codec", codec]));
-        run(&mut command, &input)
-    };
+    dir
+}
+
+/// The result of these codecs for an uplink of each profile.
+fn replay(dir: &TempDir, codecs: &[&str]) -> Output {
+    let mut command = airlock(dir.path());
+    command.args(["replay", "--from", "-", "--json"]);
+    command.args(codecs.iter().flat_map(|codec| ["--codec", codec]));
+    run(&mut command, &PROFILES.map(uplink).join("\n"))
+}
+
+// Conformance: Each device profile of a network has its codec, and those without one are named
+#[test]
+fn each_profile_has_its_codec_and_those_without_one_are_named() {
+    let dir = with_codecs();
     let found = |codecs: &[&str]| -> Value {
-        let output = replay(codecs);
+        let output = replay(&dir, codecs);
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
     };
     let report = found(&["meter=Meter.js", "22222222-2222-2222-2222-222222222222=Door.js"]);
@@ -50,7 +58,25 @@ fn each_profile_has_its_codec_and_those_without_one_are_named() {
         (&["=Door.js"], "as in Meter=meter.js"),
         (&["Meter=missing.js"], "missing.js"),
     ] {
-        let output = replay(codecs);
+        let output = replay(&dir, codecs);
         assert!(complaint(&output).contains(reason) && output.status.code() == Some(2), "{codecs:?}: {output:?}");
     }
+}
+
+// Conformance: Each device profile of a network has its codec, and those without one are named
+#[test]
+fn a_profile_that_no_uplink_has_is_named_beside_those_of_the_uplinks() {
+    let dir = with_codecs();
+    for codecs in [["Metre=Meter.js", "Door=Door.js"], ["Metre=Meter.js", "Door.js"]] {
+        let output = replay(&dir, &codecs);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let all = json!({"": 1, "Door": 1, "Meter": 1, "Valve": 1});
+        assert_eq!((&report["equal"], &report["profiles"]), (&json!(1), &all), "{codecs:?}: {report:#}");
+        let expected = "no uplink has the profile `Metre`: check --codec; the profiles of the uplinks are none, `Door`, \
+                        `Meter`, `Valve`";
+        assert!(complaint(&output).contains(expected) && output.status.code() == Some(2), "{codecs:?}: {output:?}");
+    }
+    // Its id has precedence.
+    let output = replay(&dir, &["11111111-1111-1111-1111-111111111111=Meter.js", "Meter=Door.js"]);
+    assert!(output.status.success(), "{output:?}");
 }
