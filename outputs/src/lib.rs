@@ -16,7 +16,7 @@ pub use self::{
     appender::{Given, Receivers, Spare},
     destinations::{OperatorOutputs, OperatorSettings},
     error::Error,
-    message::{DeadLetter, MESSAGE_BYTES_MAX, OutputMessage},
+    message::{DeadLetter, EVENTS, MESSAGE_BYTES_MAX, OutputMessage},
     outputs::{
         Confirmed, DeadLetters, DeliveryReport, DeliveryState, Environment, Outputs, Stored, WEBHOOKS_MAX, Webhooks,
     },

@@ -6,7 +6,7 @@ use server::ledger::Owner;
 use types::{AppId, DevId, Timestamp};
 
 /// All events, in the words of the MQTT topics.
-pub(crate) const EVENTS: [&str; 12] = [
+pub const EVENTS: [&str; 12] = [
     "up",
     "up/errors",
     "activations",

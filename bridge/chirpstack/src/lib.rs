@@ -15,6 +15,7 @@ mod uplink;
 pub use self::{
     api::application::check_application,
     bridge::ChirpStackBridge,
+    event::other::NETWORK_KINDS,
     network::ChirpStackNetwork,
     offline::{OfflineDecoder, OfflineDevice, OfflineUplink},
     settings::{ChirpStackSettings, GrpcSettings},

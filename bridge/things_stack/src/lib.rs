@@ -16,6 +16,7 @@ pub use self::{
     bridge::ThingsStackBridge,
     formatter::api::application::check_application,
     http::{webhook::WebhookListener, webhook_router},
+    message::other::NETWORK_KINDS,
     network::ThingsStackNetwork,
     settings::{ApiSettings, ThingsStackApplication, ThingsStackSettings, WebhookSettings},
     shadow::ThingsStackShadow,

@@ -5,12 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use api::history::Record as StoredRecord;
 use bytes::Bytes;
 use futures::TryStreamExt;
 use handler::api::{record_query, whole_record_message};
 use history::{ExportPart, LIMIT_MAX, Query, RecordId, RecordIdError, Skipped, StoredHistory};
+use outputs::EVENTS;
 use runtime::LimitsByName;
 use types::AppId;
 
@@ -35,11 +36,11 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Opens a directory. Without an application, it has to have records of a single one.
+    /// Opens a directory, which has to have records of the application; without one, of a single one.
     pub(super) fn open(dir: &Path, app_id: Option<AppId>) -> anyhow::Result<Self> {
         let history = StoredHistory::open(dir)?;
         warn_skipped(history.skipped())?;
-        let app_id = app_id.map_or_else(|| only_application(&history, dir), Ok)?;
+        let app_id = application(&history, dir, app_id)?;
         Ok(Self { history, app_id })
     }
 
@@ -111,27 +112,52 @@ impl Directory {
     }
 
     fn query(&self, filter: Filter, context: &CommandContext) -> anyhow::Result<Query> {
-        let query = record_query(self.app_id.clone(), filter.query(&self.app_id, context.clock.now()));
+        let query = filter.query(&self.app_id, context.clock.now());
+        check_kind(&query.kind)?;
+        let query = record_query(self.app_id.clone(), query);
         let query = query.map_err(|error| CommandError::invalid(error.to_string()))?;
         // Its pages need not fit into a response.
         Ok(Query { bytes_max: Query::of(self.app_id.clone()).bytes_max, ..query })
     }
 }
 
-fn only_application(history: &StoredHistory, dir: &Path) -> anyhow::Result<AppId> {
+/// The application with this id, or the only one.
+fn application(history: &StoredHistory, dir: &Path, named: Option<AppId>) -> anyhow::Result<AppId> {
     let (applications, dir) = (history.applications()?, dir.display());
+    let names = || applications.iter().take(NAMES_MAX).map(AppId::as_str).collect::<Vec<_>>().join(", ");
+    // Its records may be in a file that was not read.
+    let may_be_there =
+        |app_id: &AppId| applications.contains(app_id) || history.skipped().iter().any(|file| !file.is_foreign);
     let mut ids = applications.iter();
-    match (ids.next(), ids.next()) {
-        (None, _) => bail!(CommandError::not_found(format!(
+    match (named, ids.next(), ids.next()) {
+        (Some(app_id), ..) if may_be_there(&app_id) => Ok(app_id),
+        (_, None, _) => bail!(CommandError::not_found(format!(
             "there are no records in {dir}: name the directory that has `tail`, or `app=` and an id"
         ))),
-        (Some(only), None) => Ok(only.clone()),
-        (Some(_), Some(_)) => {
-            let names: Vec<_> = applications.iter().take(NAMES_MAX).map(AppId::as_str).collect();
-            let names = names.join(", ");
+        (Some(app_id), ..) => {
+            let names = names();
+            bail!(CommandError::not_found(format!(
+                "there are no records of {app_id} in {dir}: it has those of {names}"
+            )))
+        }
+        (None, Some(only), None) => Ok(only.clone()),
+        (None, Some(_), Some(_)) => {
+            let names = names();
             bail!(CommandError::invalid(format!("{dir} has several applications: choose one with --app-id: {names}")))
         }
     }
+}
+
+/// Refuses kinds that neither the handler records nor a bridge.
+fn check_kind(kind: &str) -> anyhow::Result<()> {
+    let mut known = EVENTS.to_vec();
+    known.extend(chirpstack::NETWORK_KINDS.into_iter().chain(things_stack::NETWORK_KINDS));
+    let is_known = kind.is_empty() || known.contains(&kind);
+    ensure!(
+        is_known,
+        CommandError::invalid(format!("Kind not valid: `{kind}` is unknown: there are {}", known.join(", ")))
+    );
+    Ok(())
 }
 
 /// Names the file that has limits.

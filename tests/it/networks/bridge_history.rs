@@ -212,6 +212,17 @@ fn a_directory_without_records_or_of_several_applications_is_explained() {
     assert!(text.contains(&expected) && code == Some(2), "{text}");
     let none = printed(&run(&mut history(dir, &["list", "--app-id", "other"]), ""));
     assert!(none.contains("Application other has no such records"), "{none}");
+    for command in [&["list"][..], &["export"], &["info", "0196f3c2a1b40000002a00000001"]] {
+        let (text, code) = said(&[command, &["--app-id", "others"]].concat());
+        let expected = format!(
+            "no records of others in bridge/chirpstack/history: it has those of {CHIRPSTACK_APPLICATION}, other"
+        );
+        assert!(text.contains(&expected) && code == Some(3), "{text}");
+    }
+    let none = printed(&run(&mut history(dir, &["list", "--app-id", "other", "--kind", "log"]), ""));
+    assert!(none.contains("Application other has no such records"), "{none}");
+    let (text, code) = said(&["list", "--app-id", "other", "--kind", "logs"]);
+    assert!(text.contains("`logs` is unknown: there are up, ") && code == Some(2), "{text}");
     fs::write(dir.join(DIR).join("app=other/day=2026-11-28/0-1800000000000-x.parquet"), "no Parquet").unwrap();
     let (text, code) = said(&["export", "--app-id", "other"]);
     assert!(text.contains("0-1800000000000-x.parquet") && text.contains("records are missing"), "{text}");

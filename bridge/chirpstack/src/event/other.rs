@@ -17,6 +17,9 @@ pub(crate) const DOWNLINK_CODES: [&str; 5] =
 /// Codes of `log` events about an uplink.
 const UPLINK_CODES: [&str; 4] = ["UPLINK_CODEC", "UPLINK_F_CNT_RESET", "UPLINK_MIC", "UPLINK_F_CNT_RETRANSMISSION"];
 
+/// Kinds of records whose names are those of the network: the handler has no such events.
+pub const NETWORK_KINDS: [&str; 4] = ["log", "status", "location", "integration"];
+
 /// The members that tell events apart. A proto3 writer may leave out what is false or empty.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -42,11 +45,7 @@ pub(crate) fn to_received(name: &str, body: Bytes, now: Timestamp) -> Option<Rec
         "log" if DOWNLINK_CODES.contains(&&*code) => (DOWNLINK_FAILED, Some(description)),
         "log" if code == "OTAA" => (NOT_JOINED, Some(description)),
         "log" if UPLINK_CODES.contains(&&*code) => (UPLINK_ERROR, None),
-        "log" => ("log", None),
-        "status" => ("status", None),
-        "location" => ("location", None),
-        "integration" => ("integration", None),
-        _ => return None,
+        name => (NETWORK_KINDS.into_iter().find(|kind| *kind == name)?, None),
     };
     let body = if kind == JOINED { without_key(body, "joinServerContext", "appSKey") } else { body };
     Some(ReceivedEvent { kind, received: time.unwrap_or(now), body, failure })

@@ -17,6 +17,9 @@ use types::Timestamp;
 /// Maximum length of the text of an error with its attributes, in bytes: a format may name one many times.
 const TEXT_BYTES_MAX: usize = 4096;
 
+/// Kinds of records whose names are those of the network: the handler has no such events.
+pub const NETWORK_KINDS: [&str; 3] = ["down/invalidated", "service/data", "location/solved"];
+
 /// The members that history needs.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -71,11 +74,8 @@ pub(crate) fn to_received(rest: &str, body: Bytes, now: Timestamp) -> Option<Rec
         "down/ack" => (DOWNLINK_ACKNOWLEDGED, None),
         "down/nack" => (DOWNLINK_FAILED, Some(NOT_ACKNOWLEDGED.to_owned())),
         "down/failed" => (DOWNLINK_FAILED, Some(downlink_failed.error.text())),
-        "down/invalidated" => ("down/invalidated", None),
-        "service/data" => ("service/data", None),
-        "location/solved" => ("location/solved", None),
-        // Its uplink has the same.
-        _ => return None,
+        // `up/normalized` is none of them: its uplink has the same.
+        name => (NETWORK_KINDS.into_iter().find(|kind| *kind == name)?, None),
     };
     let body = if kind == JOINED { without_key(body, "join_accept", "app_s_key") } else { body };
     Some(ReceivedEvent { kind, received: received_at.unwrap_or(now), body, failure })

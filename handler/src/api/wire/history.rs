@@ -2,6 +2,7 @@
 
 use ::history::{Kind, LIMIT_MAX, Page, Query, Record, RecordId};
 use api::{handler::LogEntry as LogEntryMessage, history as message, rest::handler as body};
+use outputs::EVENTS;
 use runtime::LimitsByName;
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -49,7 +50,18 @@ pub(crate) struct SentQuery {
 }
 
 impl SentQuery {
+    /// The query for an application's records. Refuses kinds that the handler does not record.
     pub(crate) fn into_query(self, app_id: AppId) -> Result<Query, Error> {
+        if let Some(kind) = unless_empty(&self.kind)
+            && !EVENTS.contains(&kind)
+        {
+            let known = EVENTS.join(", ");
+            return Err(Error::invalid("Kind", format_args!("`{kind}` is unknown: there are {known}")));
+        }
+        self.into_query_of_any_kind(app_id)
+    }
+
+    fn into_query_of_any_kind(self, app_id: AppId) -> Result<Query, Error> {
         let Self { dev_id, since, until, kind, port, failed, text, field, version, limit, before } = self;
         let field = unless_empty(&field).map(|field| field.parse().map_err(|error| Error::invalid("Field", error)));
         if limit > LIMIT_MAX {
@@ -73,9 +85,10 @@ impl SentQuery {
     }
 }
 
-/// The query of an application's records that a message asks for.
+/// The query of an application's records that a message asks for; of any kind, because bridges have kinds of their
+/// networks.
 pub fn record_query(app_id: AppId, query: message::Query) -> Result<Query, Error> {
-    SentQuery::from(query).into_query(app_id)
+    SentQuery::from(query).into_query_of_any_kind(app_id)
 }
 
 impl From<message::Query> for SentQuery {

@@ -87,6 +87,7 @@ async fn wrong_filters_and_options_are_refused_with_the_rule() {
     for (query, format, text) in [
         (Query { field: "temperature".to_owned(), ..Query::default() }, "csv", "Field not valid"),
         (Query { port: Some(256), ..Query::default() }, "csv", "Port not valid: it must be at most 255"),
+        (Query { kind: "uplink".to_owned(), ..Query::default() }, "csv", "Kind not valid: `uplink` is unknown"),
         (Query { dev_id: "UPPER".to_owned(), ..Query::default() }, "csv", "lowercase letters"),
         (Query::default(), "xml", "it is one of jsonl, csv and parquet"),
     ] {
