@@ -1,6 +1,7 @@
 //! Moves records from the tail to Parquet files, merges small files, and deletes what is too old or too much.
 
 mod compact;
+mod damaged;
 mod own_files;
 mod remove;
 mod retain;

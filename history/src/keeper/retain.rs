@@ -29,9 +29,10 @@ impl Keeper {
             result = result.and(listed).and(self.retain_application(&mut held, work, now));
             all.push(held);
         }
+        let damaged = self.retain_damaged(work, now, all.iter().map(|held| held.bytes).sum());
         let total = self.retain_total(all.iter_mut());
         all.iter().for_each(|held| self.delete_empty(&held.app_id));
-        result.and(total)
+        result.and(damaged).and(total)
     }
 
     fn retain_application(&self, held: &mut Held, work: &Work, now: u64) -> Result<(), Error> {
