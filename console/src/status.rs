@@ -159,13 +159,15 @@ pub struct Count {
     pub count: u64,
 }
 
-/// The state of history: if it keeps records, and how many it did not keep.
+/// The state of history: if it keeps records, how many it did not keep, and what has changed on the disk.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryState {
     /// False since the disk refused the last ones or was slow; none if history is off, or elsewhere.
     pub is_kept: Option<bool>,
     /// Records that were not kept, by reason.
     pub lost: Vec<Count>,
+    /// Files that have changed and are kept aside, as they may have more records.
+    pub damaged_files: u64,
 }
 
 impl HistoryState {

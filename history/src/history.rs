@@ -87,6 +87,7 @@ impl History {
     /// Starts the threads that write and that keep order.
     fn start(&self) -> Result<(), Error> {
         let Some(tail) = self.disk.tail.clone() else { return Ok(()) };
+        self.keeper.count_damaged()?;
         let tail_waits = tail.ended_count() > 0;
         let (queue, keeper) = (Arc::clone(&self.queue), Arc::clone(&self.keeper));
         let writing = spawn("history-write", move || write(&queue, &tail, &keeper))?;

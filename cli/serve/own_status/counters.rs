@@ -27,6 +27,7 @@ const APPLICATION_DELIVERED: &str = "airlock_mqtt_application_delivered_total";
 const APPLICATION_DROPPED: &str = "airlock_mqtt_application_dropped_total";
 const HISTORY_KEPT: &str = "airlock_history_kept";
 const HISTORY_LOST: &str = "airlock_history_lost_records_total";
+const HISTORY_DAMAGED: &str = "airlock_history_damaged_files";
 const OUTCOMES: &str = "airlock_uplink_outcomes_total";
 const SANDBOX_TIME: &str = "airlock_sandbox_seconds";
 const SANDBOX_FUEL: &str = "airlock_sandbox_fuel";
@@ -150,7 +151,11 @@ fn applications(samples: &Samples<'_>) -> Vec<ApplicationLoad> {
 fn history(samples: &Samples<'_>) -> HistoryState {
     let lost = samples.by(HISTORY_LOST, "reason").into_iter().filter(|(_, count)| *count > 0.0);
     let lost = lost.map(|(reason, count)| Count { what: reason.replace('_', " "), count: count as u64 });
-    HistoryState { is_kept: samples.sum(HISTORY_KEPT).map(|kept| kept > 0.0), lost: lost.collect() }
+    HistoryState {
+        is_kept: samples.sum(HISTORY_KEPT).map(|kept| kept > 0.0),
+        lost: lost.collect(),
+        damaged_files: samples.sum(HISTORY_DAMAGED).unwrap_or_default() as u64,
+    }
 }
 
 fn functions(samples: &Samples<'_>) -> FunctionCounts {
@@ -215,6 +220,7 @@ mod tests {
             APPLICATION_DROPPED,
             HISTORY_KEPT,
             HISTORY_LOST,
+            HISTORY_DAMAGED,
             OUTCOMES,
             SANDBOX_TIME,
             SANDBOX_FUEL,
@@ -260,17 +266,20 @@ mod tests {
     }
 
     #[test]
-    fn history_says_whether_it_keeps_records_and_what_it_lost() {
+    fn history_says_whether_it_keeps_records_and_what_it_lost_or_keeps_aside() {
         let history = counters(&[
             "airlock_history_kept 0",
             r#"airlock_history_lost_records_total{reason="full"} 3"#,
             r#"airlock_history_lost_records_total{reason="too_large"} 1"#,
             r#"airlock_history_lost_records_total{reason="slow"} 0"#,
+            "airlock_history_damaged_files 2",
         ])
         .history;
         let lost: Vec<_> = history.lost.iter().map(|lost| (lost.what.as_str(), lost.count)).collect();
         assert_eq!((history.is_kept, &lost[..]), (Some(false), &[("full", 3), ("too large", 1)][..]));
-        assert_eq!(counters(&[]).history.is_kept, None);
+        assert_eq!(history.damaged_files, 2);
+        let none = counters(&[]).history;
+        assert_eq!((none.is_kept, none.damaged_files), (None, 0));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Deletes files of the tail that were kept aside, once they are too old or there is too much.
+//! Counts files of the tail that were kept aside, and deletes them once they are too old or there is too much.
 
 use std::{
     collections::VecDeque,
@@ -7,6 +7,8 @@ use std::{
     time::UNIX_EPOCH,
 };
 
+use metrics::{describe_gauge, gauge};
+
 use super::{Keeper, Work};
 use crate::{
     Error,
@@ -14,6 +16,8 @@ use crate::{
     record::moment,
     tail::{disk::Disk, segment::is_damaged},
 };
+
+const FILES: &str = "airlock_history_damaged_files";
 
 /// A file that is kept aside.
 struct DamagedFile {
@@ -24,6 +28,13 @@ struct DamagedFile {
 }
 
 impl Keeper {
+    /// Tells operators of those that were there before the start.
+    pub(crate) fn count_damaged(&self) -> Result<(), Error> {
+        describe_gauge!(FILES, "Files of history that have changed and are kept aside, as they may have more records");
+        tell(damaged_files(&Disk::tail_dir(self.disk.root()))?.len());
+        Ok(())
+    }
+
     /// Deletes those that are too old for any application, and then the oldest while there is too much with the bytes of
     /// all `others`: what may be in them is found by nobody, so they go before what is.
     pub(super) fn retain_damaged(&self, work: &Work, now: u64, others: u64) -> Result<(), Error> {
@@ -41,8 +52,13 @@ impl Keeper {
             bytes = bytes.saturating_sub(file.bytes);
             files.pop_front();
         }
+        tell(files.len());
         Ok(())
     }
+}
+
+fn tell(files: usize) {
+    gauge!(FILES).set(files as f64);
 }
 
 /// Those of all processes, the oldest first.

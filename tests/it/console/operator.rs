@@ -95,7 +95,7 @@ impl Fake {
             owners: Ok(vec![usage(if owner.is_empty() { name() } else { owner.to_owned() })]),
             queues: vec![Queue { name: name(), is_connected: Some(false), ..Queue::default() }],
             applications: vec![ApplicationLoad { name: name(), clients: 1, waiting: 2, delivered: 3, lost: 4 }],
-            history: HistoryState { is_kept: Some(false), lost: vec![count()] },
+            history: HistoryState { is_kept: Some(false), lost: vec![count()], damaged_files: 2 },
             functions: FunctionCounts { outcomes: vec![count()], mean_fuel: Some(3775), mean_time_us: None },
             ranking: self.ranking.clone(),
             audit: self.audit.clone(),
@@ -179,6 +179,7 @@ async fn operators_see_the_page_and_others_do_not_learn_of_it() {
     let (_network, [alice, bobby, nobody]) = start(Some(Fake::named("everything"))).await;
     let page = alice.get(PATH).await;
     assert!(page.status == 200 && page.html.contains("Audit log"), "{}: {}", page.status, page.html);
+    assert!(page.html.contains(r#"<dt>Damaged files</dt><dd><span class="badge bad">2</span>"#), "{}", page.html);
     assert!(alice.get("/console").await.html.contains(PATH));
 
     assert!(!bobby.get("/console").await.html.contains(PATH));

@@ -192,6 +192,17 @@ async fn what_a_bridge_cannot_record_is_counted_and_published() {
     process.wait_for_metric("airlock_history_kept 0").await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_files_that_are_kept_aside_are_counted() {
+    let Some((broker, api, _chirpstack)) = network().await else { return };
+    let home = tempfile::tempdir().unwrap();
+    let left = home.path().join(DIR).join("tail/left");
+    fs::create_dir_all(&left).unwrap();
+    fs::write(left.join("0000.damaged"), "may have more records").unwrap();
+    let process = Process::start(&mut command(home.path(), &broker.url(), &api));
+    process.wait_for_metric("airlock_history_damaged_files 1").await;
+}
+
 // Conformance: Commands read a directory of history without a server
 #[test]
 fn a_directory_without_records_or_of_several_applications_is_explained() {
