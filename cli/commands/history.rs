@@ -11,6 +11,7 @@ mod work;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
+    time::Duration,
 };
 
 use anyhow::ensure;
@@ -29,6 +30,8 @@ use crate::{
     terminal::{sanitize, say, warn},
 };
 
+/// If a record was recorded so long before or after its time, people see both.
+const APART_MIN: Duration = Duration::from_secs(1);
 /// Maximum number of records of a page.
 const PAGE: usize = 1000;
 
@@ -95,13 +98,15 @@ fn show_list(context: &CommandContext, app_id: &AppId, records: Vec<StoredRecord
         ("revision", ""),
         ("corrects", ""),
         ("microseconds", ""),
+        ("recorded", ""),
     ];
     let table = Table::new(columns, records.into_iter().map(row));
     context.output.table(table, format_args!("Application {app_id} has no such records"))
 }
 
 /// Returns the columns that fit on a line; `info` and `export` have the rest.
-fn row(record: StoredRecord) -> [Cell; 11] {
+fn row(record: StoredRecord) -> [Cell; 12] {
+    let (time, recorded) = (time(&record), recorded(&record));
     let result = match record.outcome.as_str() {
         "failed" => record.failure,
         "invalid" => format!("invalid: {}", record.fields),
@@ -114,7 +119,7 @@ fn row(record: StoredRecord) -> [Cell; 11] {
     };
     [
         record.id.into(),
-        Timestamp::from_nanos(record.time).into(),
+        time,
         record.dev_id.into(),
         record.kind.into(),
         record.port.into(),
@@ -124,7 +129,26 @@ fn row(record: StoredRecord) -> [Cell; 11] {
         record.revision.into(),
         record.corrects.into(),
         microseconds(record.microseconds),
+        recorded.into(),
     ]
+}
+
+/// The time of a record, for people with the one by which it is sorted, if that is another: of a correction, or if a
+/// network was late or has another clock.
+fn time(record: &StoredRecord) -> Cell {
+    let time = Timestamp::from_nanos(record.time);
+    let cell = Cell::from(time);
+    match recorded(record).filter(|recorded| recorded.apart(time) >= APART_MIN) {
+        Some(recorded) => {
+            Cell::new(format!("{}, recorded {}", cell.text(), Cell::from(recorded).text()), time.to_rfc3339())
+        }
+        None => cell,
+    }
+}
+
+/// When it was recorded; none if the handler is of an earlier version, which does not say.
+fn recorded(record: &StoredRecord) -> Option<Timestamp> {
+    Some(record.recorded).filter(|nanos| *nanos > 0).map(Timestamp::from_nanos)
 }
 
 async fn info(context: &CommandContext, app_id: &AppId, id: &str) -> anyhow::Result<()> {
@@ -132,10 +156,12 @@ async fn info(context: &CommandContext, app_id: &AppId, id: &str) -> anyhow::Res
 }
 
 fn show_record(context: &CommandContext, record: StoredRecord) -> anyhow::Result<()> {
+    let recorded = recorded(&record).map(|time| context.output.exact_time(time));
     let logs: Vec<_> = record.logs.iter().map(|log| format!("{}: {}", log.function, log.fields.join(" "))).collect();
     context.output.record(Record::new([
         (("id", "ID"), record.id.into()),
         (("time", "Time"), context.output.exact_time(Timestamp::from_nanos(record.time))),
+        (("recorded", "Recorded"), recorded.into()),
         (("dev_id", "DevID"), record.dev_id.into()),
         (("kind", "Kind"), record.kind.into()),
         (("port", "Port"), record.port.into()),

@@ -5,9 +5,12 @@ pub(super) mod export;
 pub(super) mod live;
 pub(super) mod message;
 
+use std::time::Duration;
+
 use api::history::{Record, RecordList};
 use askama::Template;
 use axum::extract::Query;
+use types::Timestamp;
 
 use super::{
     failure::{Failure, Problem, partly},
@@ -15,6 +18,9 @@ use super::{
     viewer::InApplication,
 };
 use crate::{Error, Result, form::drafts::Fields, messages::history::Filter};
+
+/// If a message was recorded so long before or after its time, both are shown.
+const APART_MIN: Duration = Duration::from_secs(1);
 
 #[derive(Template)]
 #[template(path = "messages.html")]
@@ -35,6 +41,7 @@ pub(super) struct List {
 pub(super) struct Row {
     pub(super) id: String,
     pub(super) time: Time,
+    pub(super) recorded: Option<Time>,
     pub(super) dev_id: String,
     pub(super) kind: String,
     pub(super) port: u32,
@@ -60,6 +67,7 @@ impl Row {
             simulated: record.kind == "up" && record.metadata.is_empty(),
             id: record.id,
             time: Time(record.time),
+            recorded: recorded_apart(&record),
             dev_id: record.dev_id,
             kind: record.kind,
             port: record.port,
@@ -69,6 +77,14 @@ impl Row {
             revision: record.revision,
         }
     }
+}
+
+/// When a message was recorded, by which messages are sorted, if that is not its time: of a correction, or if a network
+/// was late or has another clock.
+pub(super) fn recorded_apart(record: &Record) -> Option<Time> {
+    let [time, recorded] = [record.time, record.recorded].map(Timestamp::from_nanos);
+    // Handlers of earlier versions do not say.
+    (record.recorded > 0 && recorded.apart(time) >= APART_MIN).then_some(Time(record.recorded))
 }
 
 pub(super) async fn list(request: InApplication, Query(fields): Query<Fields>) -> Result<Page<List>, Failure> {

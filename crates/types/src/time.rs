@@ -57,6 +57,11 @@ impl Timestamp {
         Duration::from_nanos(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
+    /// The time between this and `other`, whichever is earlier.
+    pub fn apart(self, other: Self) -> Duration {
+        self.since(other).max(other.since(self))
+    }
+
     /// Formats as RFC 3339 with up to nanoseconds, trailing zeros trimmed: `2017-01-17T14:47:09.74Z`.
     pub fn to_rfc3339(self) -> String {
         self.date_time().format(&Rfc3339).unwrap_or_default()
@@ -157,5 +162,12 @@ mod tests {
         let end = Timestamp::from_nanos(i64::MAX);
         assert_eq!(end.plus(Duration::MAX), end);
         assert_eq!(Timestamp::default().since(end), Duration::ZERO);
+    }
+
+    #[test]
+    fn times_are_apart_whichever_is_earlier() {
+        let [first, second] = [1_000, 3_500].map(Timestamp::from_millis);
+        let apart = [first.apart(second), second.apart(first), first.apart(first)];
+        assert_eq!(apart, [Duration::from_millis(2_500), Duration::from_millis(2_500), Duration::ZERO]);
     }
 }

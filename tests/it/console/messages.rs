@@ -7,11 +7,13 @@ mod live_load;
 mod map_tiles;
 mod pages;
 
-use std::fs;
+use std::{fs, sync::Arc, time::Duration};
 
 use client::account::AccountClient;
+use history::{Environment, History, Kind, NewRecord, Settings};
 use serde_json::{Value, json};
-use types::ApplicationRight::MessagesUpRead;
+use testing::{FixedRandom, ManualClock};
+use types::{ApplicationRight::MessagesUpRead, Clock};
 
 use super::{DECODER, newest, visitor, visitor::Visitor};
 use crate::{
@@ -162,6 +164,30 @@ async fn a_correction_is_told_apart_from_what_it_corrects() {
     assert_eq!(list.html.matches("correction 1").count(), 1, "{}", list.html);
     let page = visitor.get(&format!("/console/applications/alice-app/messages/{}", newest(&alice).await)).await;
     assert!(page.html.contains(&format!("{original}</a>, as correction 1 of it")), "{}", page.html);
+}
+
+#[tokio::test]
+async fn a_message_that_was_recorded_later_shows_both_times() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let clock = ManualClock::at(server::system::SystemClock.now());
+    let received = clock.now().minus(Duration::from_secs(3600));
+    let environment = Environment { clock, random: &FixedRandom::new([7]), owner_of: Arc::new(ToString::to_string) };
+    // As another handler with the same directory does.
+    let dir = network.stack.settings().data_dir.join("history");
+    let history = History::open(dir, Settings::default(), environment).unwrap();
+    let (dev_id, kind) = ("dev-1".parse().unwrap(), Kind::Uplink);
+    let id = history.append(&NewRecord::new(&alice.app_id, &dev_id, &kind, received)).await.unwrap();
+    history.seal().await.unwrap();
+    history.close().await.unwrap();
+
+    let (received, recorded) = (received.to_rfc3339(), id.recorded().to_rfc3339());
+    let list = visitor.get("/console/applications/alice-app/messages?kind=up").await;
+    let times = [format!("<time datetime=\"{received}\">"), format!("recorded <time datetime=\"{recorded}\">")];
+    assert!(times.iter().all(|time| list.html.contains(time)), "{times:?}: {}", list.html);
+    let page = visitor.get(&format!("/console/applications/alice-app/messages/{id}")).await;
+    let both = [format!("<dt>Time</dt><dd><time datetime=\"{received}\">"), "<dt>Recorded</dt>".to_owned()];
+    assert!(both.iter().all(|part| page.html.contains(part)), "{both:?}: {}", page.html);
 }
 
 // Conformance: console: devices, messages, downlinks

@@ -77,6 +77,8 @@ async fn lists(network: &Network, owner: &Owner) {
     assert_eq!((&newest["payload_raw"], &newest["port"], &newest["version"]), (&json!("Iw=="), &json!(2), &json!(1)));
     assert_eq!(newest["logs"], json!([{"function": "decoder", "fields": ["\"bytes\"", "1"]}]));
     assert_eq!(newest["functions"].as_str().unwrap().len(), 64);
+    let id: ::history::RecordId = newest["id"].as_str().unwrap().parse().unwrap();
+    assert_eq!(newest["recorded"], id.recorded().to_rfc3339());
     for cost in ["fuel", "microseconds"] {
         assert!(newest[cost].as_str().unwrap().parse::<u64>().unwrap() > 0, "{cost}");
     }

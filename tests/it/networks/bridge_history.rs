@@ -134,9 +134,10 @@ async fn an_operator_finds_joins_and_downlinks_by_their_kinds() {
     let mut application = MqttClient::connect(&broker.url()).await;
     application.subscribe("airlock/#").await;
     let _process = Process::start(&mut command(dir, &broker.url(), &api));
-    for (event, body) in
-        [("event/join", r#"{"devAddr":"00030000"}"#), ("event/log", r#"{"code":"EXPIRED","description":"too late"}"#)]
-    {
+    for (event, body) in [
+        ("event/join", r#"{"devAddr":"00030000","time":"2026-11-22T16:45:55.25Z"}"#),
+        ("event/log", r#"{"code":"EXPIRED","description":"too late"}"#),
+    ] {
         chirpstack.publish(&topic().replace("event/up", event), body).await;
         assert_eq!(application.next().await.kind(), event);
     }
@@ -147,6 +148,11 @@ async fn an_operator_finds_joins_and_downlinks_by_their_kinds() {
     };
     let joined = listed(&["--kind", "activations"]);
     assert_eq!((&joined["dev_id"], &joined["kind"]), (&json!(DEVICE), &json!("activations")));
+    // The network was late: what comes later is sorted by when it was recorded, which people see beside its time.
+    let table = printed(&run(&mut history(dir, &["list", "--kind", "activations"]), ""));
+    assert!(table.contains(":55, recorded "), "{table}");
+    let [time, recorded] = ["time", "recorded"].map(|name| joined[name].as_str().unwrap());
+    assert!(time == "2026-11-22T16:45:55.25Z" && recorded != time && recorded.ends_with('Z'), "{joined}");
     let failed = listed(&["--failed"]);
     assert_eq!((&failed["kind"], &failed["result"]), (&json!("down/errors"), &json!("too late")));
 }

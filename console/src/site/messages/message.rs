@@ -25,6 +25,7 @@ use self::{deliveries::Deliveries, rerun::Rerun};
 use crate::site::{
     failure::Failure,
     functions::candidate::rounded,
+    messages::recorded_apart,
     page::{Frame, Page, Time, hex, pretty, shown, shown_lines},
     viewer::InApplication,
 };
@@ -46,6 +47,7 @@ pub(in crate::site) struct Show {
     tab: &'static str,
     record: Record,
     time: Time,
+    recorded: Option<Time>,
     failure: String,
     payload: String,
     payload_base64: String,
@@ -121,6 +123,7 @@ async fn page(
         app_id: request.app_id().to_string(),
         tab: "messages",
         time: Time(record.time),
+        recorded: recorded_apart(&record),
         failure: shown_lines(&sentence(&record.failure)),
         payload: hex(&record.payload),
         payload_base64: STANDARD.encode(&record.payload),
@@ -229,6 +232,7 @@ fn body(record: &Record) -> Value {
     json!({
         "id": record.id,
         "time": Timestamp::from_nanos(record.time).to_rfc3339(),
+        "recorded": Timestamp::from_nanos(record.recorded).to_rfc3339(),
         "kind": record.kind,
         "dev_id": record.dev_id,
         "port": record.port,

@@ -132,6 +132,7 @@ fn record_body(record: Record) -> body::Record {
     body::Record {
         id: record.id.to_string(),
         time: record.received,
+        recorded: record.id.recorded(),
         kind: record.kind.to_string(),
         dev_id: record.dev_id.to_string(),
         port: record.port.into(),
@@ -167,6 +168,7 @@ fn record_message(record: Record) -> message::Record {
     message::Record {
         id: body.id,
         time: body.time.as_nanos(),
+        recorded: body.recorded.as_nanos(),
         kind: body.kind,
         dev_id: body.dev_id,
         port: body.port,

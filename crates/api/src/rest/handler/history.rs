@@ -22,6 +22,8 @@ pub struct Record {
     pub id: String,
     /// When it was received.
     pub time: Timestamp,
+    /// When it was recorded, by which records are sorted.
+    pub recorded: Timestamp,
     /// `up`, or the name of an event such as `down/sent`.
     pub kind: String,
     /// The device.
