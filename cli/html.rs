@@ -1,16 +1,9 @@
-//! Text in pages of HTML.
+//! Figures on pages of reports. Their templates are in `cli/templates`.
 
-/// Text from others must not become markup.
-pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::new();
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            character => escaped.push(character),
-        }
-    }
-    escaped
+/// A part of a bar: its class in `web/templates/report.css`, its name and its number.
+pub(crate) type Part = (&'static str, &'static str, u64);
+
+/// `part` in percent of `whole`.
+pub(crate) fn percent(part: u64, whole: u64) -> f64 {
+    100.0 * part as f64 / whole.max(1) as f64
 }

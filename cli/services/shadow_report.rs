@@ -148,7 +148,7 @@ impl Report {
     }
 
     /// The report as a web page.
-    pub(crate) fn html(&self) -> String {
+    pub(crate) fn html(&self) -> askama::Result<String> {
         html(self)
     }
 
@@ -311,7 +311,9 @@ mod tests {
         assert_eq!(codec.causes["time-out there"], 1);
         assert_eq!(codec.examples[0].path, "a");
         assert!(report.text().contains("Profile <1>"));
-        let page = html(&report);
-        assert!(page.contains("Profile &lt;1&gt;") && !page.contains("Profile <1>"), "{page}");
+        let page = html(&report).unwrap();
+        assert!(page.contains("Profile &#60;1&#62;") && !page.contains("Profile <1>"), "{page}");
+        let label = "1 equal, 1 different, 1 failed there only, 1 failed here only, 3 other";
+        assert!(page.contains(label) && page.contains("1000 (1.0%)"), "{page}");
     }
 }

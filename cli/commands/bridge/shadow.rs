@@ -159,7 +159,7 @@ fn write(report: &Report, files: &[PathBuf]) -> anyhow::Result<()> {
     for path in files {
         let text = match kind(path)? {
             Kind::Json => serde_json::to_string_pretty(report)? + "\n",
-            Kind::Html => report.html(),
+            Kind::Html => report.html()?,
         };
         fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
         say(format_args!("Wrote {}", path.display()))?;

@@ -80,7 +80,7 @@ pub(crate) async fn decode_all(
         return done.map(|()| totals);
     }
     let printed = totals.print(&context.output);
-    let written = page.map_or(Ok(()), |page| write_page(page, &totals.html(app_id)));
+    let written = page.map_or(Ok(()), |page| write_page(page, &totals.html(app_id)?));
     done.and(written).and(printed).map(|()| totals)
 }
 

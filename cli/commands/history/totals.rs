@@ -2,10 +2,11 @@
 
 mod html;
 
-use std::iter;
+use std::{cmp::Reverse, iter};
 
 use anyhow::ensure;
-use api::rest::handler::{DecodeReport, LowerLimit, Verdicts};
+use api::rest::handler::{ChangedField, DecodeReport, LowerLimit, Verdicts};
+use askama::Template;
 use serde_json::value::RawValue;
 use types::AppId;
 
@@ -139,14 +140,12 @@ impl Totals {
 
     /// Tabulates the fields that changed, the most frequent first, each with an example.
     fn fields(&self) -> Table {
-        let mut fields: Vec<_> = self.0.fields.iter().collect();
-        fields.sort_by_key(|(_, field)| std::cmp::Reverse(field.count));
         let columns =
             [("field", "Field"), ("uplinks", "Uplinks"), ("before", "Before"), ("after", "After"), ("id", "Example")];
-        let rows = fields.into_iter().map(|(path, field)| {
+        let rows = by_frequency(&self.0).into_iter().map(|(path, field)| {
             let example = &field.example;
             [
-                path.as_str().into(),
+                path.into(),
                 Cell::new(field.count.to_string(), field.count),
                 side(example.before.as_deref()).into(),
                 side(example.after.as_deref()).into(),
@@ -157,12 +156,19 @@ impl Totals {
     }
 
     /// The same as a page of HTML.
-    pub(crate) fn html(&self, app_id: &AppId) -> String {
+    pub(crate) fn html(&self, app_id: &AppId) -> askama::Result<String> {
         let left_out = left_out(self.0.unreadable_files.len());
         let files = left_out.into_iter().chain(self.unchecked());
         let summary: Vec<_> = iter::once(self.summary()).chain(files).chain(self.lower_limits()).collect();
-        html::html(&self.0, app_id, &summary.join("\n"))
+        html::Page::new(app_id, &summary.join("\n"), &self.0).render()
     }
+}
+
+/// The fields that changed, the most frequent first.
+fn by_frequency(report: &DecodeReport) -> Vec<(&str, &ChangedField)> {
+    let mut fields: Vec<_> = report.fields.iter().map(|(path, field)| (path.as_str(), field)).collect();
+    fields.sort_by_key(|(_, field)| Reverse(field.count));
+    fields
 }
 
 /// A value in an example, or a dash for none.
@@ -173,6 +179,8 @@ fn side(value: Option<&RawValue>) -> &str {
 #[cfg(test)]
 mod tests {
     use std::process::ExitCode;
+
+    use api::rest::handler::{FieldExample, NewFailure};
 
     use super::*;
     use crate::exit;
@@ -186,7 +194,7 @@ mod tests {
         let totals = Totals(report);
         let line = "1 uplink had a higher limit `fuel`: 200000000 then, 300000 now";
         assert_eq!(totals.lower_limits().collect::<Vec<_>>(), [line]);
-        assert!(totals.html(&"my-app".parse().unwrap()).contains(line));
+        assert!(totals.html(&"my-app".parse().unwrap()).unwrap().contains(line));
     }
 
     #[test]
@@ -206,7 +214,38 @@ mod tests {
             let error = checked.unwrap_err();
             assert_eq!((error.to_string().as_str(), exit::code(&error)), (text, ExitCode::from(5)));
         }
-        assert!(totals.html(&"my-app".parse().unwrap()).contains(text));
+        assert!(totals.html(&"my-app".parse().unwrap()).unwrap().contains(text));
+    }
+
+    #[test]
+    fn the_page_has_what_changed_by_day_and_field_without_markup_of_others() {
+        let after = Some(RawValue::from_string(r#""<b>""#.to_owned()).unwrap());
+        let example = FieldExample { id: "f1".to_owned(), dev_id: "my-device".to_owned(), before: None, after };
+        let failure = NewFailure { count: 1, id: "f2".to_owned(), dev_id: "other-device".to_owned() };
+        let day = |changed, newly_failing| Verdicts { changed, newly_failing, ..Verdicts::default() };
+        let report = DecodeReport {
+            examined: 4,
+            verdicts: day(3, 1),
+            days: [("2026-11-20".to_owned(), day(3, 0)), ("2026-11-21".to_owned(), day(0, 1))].into(),
+            fields: [("fields.<i>".to_owned(), ChangedField { count: 3, example })].into(),
+            failures: [("<u>".to_owned(), failure)].into(),
+            ..DecodeReport::default()
+        };
+        let page = Totals(report).html(&"my-app".parse().unwrap()).unwrap();
+        for text in [
+            "<h1>Uplinks of my-app, decoded again</h1>",
+            "<h2>By day</h2>",
+            "0 equal, 0 already corrected, 3 changed, 0 newly decoded, 0 newly failing, 0 still failing",
+            "width:33.3%",
+            "fields.&#60;i&#62;",
+            "75.0%",
+            "<code>-</code>",
+            "<code>&#34;&#60;b&#62;&#34;</code>",
+            "<code>&#60;u&#62;</code>",
+        ] {
+            assert!(page.contains(text), "no {text}: {page}");
+        }
+        assert!(!["<b>", "<i>", "<u>"].iter().any(|markup| page.contains(markup)), "{page}");
     }
 
     #[test]
@@ -218,7 +257,7 @@ mod tests {
         }
         let line = "2 files of history with 6 rows without checksums: nothing shows whether they have changed";
         assert_eq!(totals.unchecked().as_deref(), Some(line));
-        assert!(totals.html(&"my-app".parse().unwrap()).contains(line));
+        assert!(totals.html(&"my-app".parse().unwrap()).unwrap().contains(line));
         totals.check_repeated().unwrap();
         assert_eq!(Totals::default().unchecked(), None);
     }

@@ -3,15 +3,11 @@
 use std::{fmt::Write, fs, path::PathBuf, str::FromStr};
 
 use anyhow::Context;
+use askama::Template;
 use types::{AppId, Timestamp};
 
 use super::result::LoadResult;
-use crate::{html::escape, terminal::json_lines};
-
-const STYLE: &str = ":root{color-scheme:light dark}body{font:1rem/1.5 sans-serif;max-width:45rem;margin:2rem auto;\
-    padding:0 1rem;background:Canvas;color:CanvasText}table{border-collapse:collapse;width:100%;margin:1rem 0}\
-    th,td{padding:.2rem .6rem;text-align:left;border-bottom:1px solid #8886}td,.number{text-align:right}td.bar{width:55%}\
-    .bar div{height:1rem;background:#2a7;min-width:1px}";
+use crate::{html::percent, output::Record, terminal::json_lines};
 
 /// A file for a report, whose name says in which form it is.
 #[derive(Clone, Debug)]
@@ -51,7 +47,7 @@ impl FromStr for ReportFile {
 impl ReportFile {
     pub(super) fn write(&self, subject: &Subject, result: &LoadResult) -> anyhow::Result<()> {
         let text = match self.format {
-            Format::Html => html(subject, result),
+            Format::Html => Page::new(subject, result).render()?,
             Format::Markdown => markdown(subject, result),
             Format::Json => json_lines(&result.record().into_value(), true)? + "\n",
         };
@@ -72,31 +68,28 @@ fn markdown(Subject { app_id, started }: &Subject, result: &LoadResult) -> Strin
     text
 }
 
-fn html(Subject { app_id, started }: &Subject, result: &LoadResult) -> String {
-    let title = escape(&format!("Load of {app_id}"));
-    let mut page = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style>\
-         <main><h1>{title}</h1><p>{}</p><table>",
-        started.to_rfc3339_millis()
-    );
-    // Writing to a string cannot fail.
-    for (title, value) in result.record().rows() {
-        _ = write!(page, "<tr><th scope=\"row\">{}<td>{}", escape(title), escape(value));
+#[derive(Template)]
+#[template(path = "load.html", config = "cli/askama.toml")]
+struct Page {
+    title: String,
+    started: String,
+    record: Record,
+    /// Ranges of latencies, each with its uplinks, and these in percent of the most.
+    histogram: Vec<(String, usize, f64)>,
+}
+
+impl Page {
+    fn new(Subject { app_id, started }: &Subject, result: &LoadResult) -> Self {
+        let histogram = result.histogram();
+        let most = histogram.iter().map(|(_, count)| *count as u64).max().unwrap_or_default();
+        let bar = |(range, count): (String, usize)| (range, count, percent(count as u64, most));
+        Self {
+            title: format!("Load of {app_id}"),
+            started: started.to_rfc3339_millis(),
+            record: result.record(),
+            histogram: histogram.into_iter().map(bar).collect(),
+        }
     }
-    page.push_str("</table><h2>Latency</h2><table><tr><th scope=\"col\">Milliseconds<th scope=\"col\" class=\"number\">Uplinks<td>");
-    let histogram = result.histogram();
-    let most = histogram.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
-    for (range, count) in histogram {
-        let width = 100.0 * count as f64 / most as f64;
-        let range = escape(&range);
-        _ = write!(
-            page,
-            "<tr><th scope=\"row\">{range}<td>{count}<td class=\"bar\"><div style=\"width:{width:.1}%\"></div>"
-        );
-    }
-    page.push_str("</table></main></html>\n");
-    page
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ impl Outputs {
     /// Puts the files in place, and prints the report.
     pub(super) fn finish(self, summary: &Summary<'_>) -> anyhow::Result<()> {
         if let Some(mut file) = self.html {
-            file.write(html::html(summary).as_bytes())?;
+            file.write(html::html(summary)?.as_bytes())?;
             file.finish()?;
         }
         if let Some(file) = self.lines {

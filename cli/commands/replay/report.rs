@@ -8,6 +8,7 @@ use serde::Serialize;
 use types::Timestamp;
 
 use super::codecs::Codec;
+use crate::html::Part;
 
 /// Source, codecs and findings of a replay. It serializes to JSON for programs.
 #[derive(Serialize)]
@@ -26,13 +27,13 @@ pub(super) struct Summary<'a> {
 }
 
 /// Counts with their names, in the order in which they are shown.
-fn named(counts: &Counts) -> [(&'static str, u64); 5] {
+fn named(counts: &Counts) -> [Part; 5] {
     [
-        ("equal", counts.equal),
-        ("changed", counts.changed),
-        ("newly failing", counts.newly_failing),
-        ("newly decoded", counts.newly_decoded),
-        ("still failing", counts.still_failing),
+        ("equal", "equal", counts.equal),
+        ("changed", "changed", counts.changed),
+        ("failing", "newly failing", counts.newly_failing),
+        ("decoded", "newly decoded", counts.newly_decoded),
+        ("other", "still failing", counts.still_failing),
     ]
 }
 

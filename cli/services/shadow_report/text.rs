@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Codec, Counts, Report};
-use crate::terminal::sanitize;
+use crate::{html::percent, terminal::sanitize};
 
 /// Maximum number of codecs in the list; those with differences come first, then the slowest.
 const LISTED_MAX: usize = 40;
@@ -15,7 +15,7 @@ pub(super) fn text(report: &Report) -> String {
     for (id, codec) in listed(report).into_iter().take(LISTED_MAX) {
         let _ = writeln!(text, "\n{} ({})", sanitize(&codec.name), sanitize(id));
         let _ = writeln!(text, "  {}", line(&codec.counts));
-        let share = 100.0 * codec.fuel.max as f64 / report.fuel_max.max(1) as f64;
+        let share = percent(codec.fuel.max, report.fuel_max);
         let _ = writeln!(
             text,
             "  median {} µs, slowest {} µs; at most {} fuel, {share:.1}% of the limit",

@@ -3,6 +3,7 @@
 mod codecs;
 mod files;
 mod own;
+mod page;
 mod parquet;
 mod postgres;
 mod redis;

@@ -1,38 +1,47 @@
 //! The totals of uplinks that were decoded again, as one self-contained HTML page.
 
-use std::{cmp::Reverse, fmt::Write};
-
-use api::rest::handler::{DecodeReport, Verdicts};
+use api::rest::handler::{ChangedField, DecodeReport, Verdicts};
+use askama::Template;
 use types::AppId;
 
-use super::side;
-use crate::html::escape;
+use super::by_frequency;
+use crate::html::{Part, percent};
 
-const STYLE: &str = "body{font:14px/1.5 sans-serif;margin:2em auto;max-width:70em;padding:0 1em;color:#222;\
-    background:#fff}table{border-collapse:collapse;width:100%}td,th{padding:.2em .6em;text-align:left;\
-    border-bottom:1px solid #ddd;vertical-align:top}td.n,th.n{text-align:right}\
-    code{white-space:pre-wrap;word-break:break-word}.bar{display:flex;height:1.2em}\
-    .share{background:#58c;height:.8em}.equal{background:#2a7}.corrected{background:#ac6}.changed{background:#d80}.decoded{background:#7ad}\
-    .failing{background:#e77}.other{background:#bbb}\
-    @media(max-width:40em){table{display:block;overflow-x:auto}code{word-break:normal}}";
-
-pub(super) fn html(report: &DecodeReport, app_id: &AppId, summary: &str) -> String {
-    let mut page = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>Uplinks of {app_id}, decoded again</title><style>{STYLE}</style><main>\
-         <h1>Uplinks of {app_id}, decoded again</h1><p>{}</p>",
-        escape(summary).replace('\n', "<br>"),
-    );
-    _ = write!(page, "{}<p>{}", bar(&report.verdicts), key());
-    days(&mut page, report);
-    fields(&mut page, report);
-    failures(&mut page, report);
-    page.push_str("</main>");
-    page
+#[derive(Template)]
+#[template(path = "history_decode.html", config = "cli/askama.toml")]
+pub(super) struct Page<'a> {
+    title: String,
+    summary: &'a str,
+    report: &'a DecodeReport,
+    verdicts: [Part; 6],
+    days: Vec<Day<'a>>,
+    /// Each with the share of uplinks in which it has changed, in percent.
+    fields: Vec<(&'a str, &'a ChangedField, f64)>,
 }
 
-/// Verdicts on uplinks, each with its class, name and number.
-fn verdicts(of: &Verdicts) -> [(&'static str, &'static str, u64); 6] {
+struct Day<'a> {
+    date: &'a str,
+    uplinks: u64,
+    /// Of the busiest day.
+    percent: f64,
+    verdicts: [Part; 6],
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn new(app_id: &AppId, summary: &'a str, report: &'a DecodeReport) -> Self {
+        let share = |(path, field): (&'a str, &'a ChangedField)| (path, field, percent(field.count, report.examined));
+        Self {
+            title: format!("Uplinks of {app_id}, decoded again"),
+            summary,
+            report,
+            verdicts: verdicts(&report.verdicts),
+            days: days(report),
+            fields: by_frequency(report).into_iter().map(share).collect(),
+        }
+    }
+}
+
+fn verdicts(of: &Verdicts) -> [Part; 6] {
     [
         ("equal", "equal", of.equal),
         ("corrected", "already corrected", of.already_corrected),
@@ -43,73 +52,16 @@ fn verdicts(of: &Verdicts) -> [(&'static str, &'static str, u64); 6] {
     ]
 }
 
-/// One bar with a part for each verdict.
-fn bar(of: &Verdicts) -> String {
-    let part =
-        |(class, name, count)| format!("<div class={class} style=\"flex:{count}\" title=\"{count} {name}\"></div>");
-    format!("<div class=bar>{}</div>", verdicts(of).into_iter().map(part).collect::<String>())
-}
-
-/// The colours of the bars.
-fn key() -> String {
-    let name = |(class, name, _)| format!("<span class={class}>&nbsp;{name}&nbsp;</span> ");
-    verdicts(&Verdicts::default()).into_iter().map(name).collect()
-}
-
-/// A bar for each day, as long as its share of the busiest one.
-fn days(page: &mut String, report: &DecodeReport) {
-    let count = |day: &Verdicts| verdicts(day).iter().map(|(_, _, count)| count).sum::<u64>();
-    let Some(most) = report.days.values().map(count).max().filter(|most| *most > 0 && report.days.len() > 1) else {
-        return;
-    };
-    page.push_str("<h2>By day</h2><table><tr><th>Day<th class=n>Uplinks<th>Result");
-    for (date, day) in &report.days {
-        let (count, date) = (count(day), escape(date));
-        let width = 100.0 * count as f64 / most as f64;
-        // Writing to a string cannot fail.
-        _ = write!(page, "<tr><td>{date}<td class=n>{count}<td><div style=\"width:{width:.1}%\">{}</div>", bar(day));
+/// The days, unless there is only one, or nothing to compare.
+fn days(report: &DecodeReport) -> Vec<Day<'_>> {
+    let sum = |day: &Verdicts| verdicts(day).iter().map(|(.., count)| count).sum::<u64>();
+    let most = report.days.values().map(sum).max().unwrap_or_default();
+    if most == 0 || report.days.len() < 2 {
+        return Vec::new();
     }
-    page.push_str("</table>");
-}
-
-fn fields(page: &mut String, report: &DecodeReport) {
-    if report.fields.is_empty() {
-        return;
-    }
-    page.push_str(
-        "<h2>Changed fields</h2><table><tr><th>Field<th class=n>Uplinks<th>Share<th>Before<th>After<th>Device\
-         <th>Record",
-    );
-    let mut fields: Vec<_> = report.fields.iter().collect();
-    fields.sort_by_key(|(_, field)| Reverse(field.count));
-    for (path, field) in fields {
-        let share = 100.0 * field.count as f64 / report.examined.max(1) as f64;
-        let example = &field.example;
-        // Writing to a string cannot fail.
-        let _ = write!(
-            page,
-            "<tr><td>{}<td class=n>{}<td><div class=share style=\"width:{share:.1}%\"></div>{share:.1}%\
-             <td><code>{}</code><td><code>{}</code><td>{}<td>{}",
-            escape(path),
-            field.count,
-            escape(side(example.before.as_deref())),
-            escape(side(example.after.as_deref())),
-            escape(&example.dev_id),
-            escape(&example.id),
-        );
-    }
-    page.push_str("</table>");
-}
-
-fn failures(page: &mut String, report: &DecodeReport) {
-    if report.failures.is_empty() {
-        return;
-    }
-    page.push_str("<h2>New failures</h2><table><tr><th class=n>Uplinks<th>Reason<th>Device<th>Record");
-    for (reason, failure) in &report.failures {
-        let (reason, dev_id, id) = (escape(reason), escape(&failure.dev_id), escape(&failure.id));
-        // Writing to a string cannot fail.
-        let _ = write!(page, "<tr><td class=n>{}<td><code>{reason}</code><td>{dev_id}<td>{id}", failure.count);
-    }
-    page.push_str("</table>");
+    let days = report.days.iter().map(|(date, day)| {
+        let (uplinks, verdicts) = (sum(day), verdicts(day));
+        Day { date, uplinks, percent: percent(uplinks, most), verdicts }
+    });
+    days.collect()
 }

@@ -12,7 +12,7 @@ const LISTED_MAX: usize = 40;
 
 pub(in super::super) fn text(summary: &Summary<'_>) -> String {
     let report = &summary.report;
-    let parts = named(&report.counts).map(|(name, count)| format!("{count} {name}")).join(", ");
+    let parts = named(&report.counts).map(|(_, name, count)| format!("{count} {name}")).join(", ");
     // Writing to a string cannot fail.
     let mut text = String::new();
     _ = writeln!(text, "{} uplinks: {parts}", report.counts.uplinks);

@@ -216,7 +216,7 @@ fn files_have_the_report_as_a_page_and_each_uplink_with_both_objects() {
     let text = printed(&output);
     assert!(text.starts_with("2 uplinks: 0 equal, 1 changed") && !text.contains('\u{1b}'), "{text}");
     let page = fs::read_to_string(dir.path().join("r.html")).unwrap();
-    assert!(page.contains("&lt;script&gt;") && !page.contains("<script>"), "{page}");
+    assert!(page.contains("&#60;script&#62;") && !page.contains("<script>"), "{page}");
     let lines = fs::read_to_string(dir.path().join("out.jsonl")).unwrap();
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&lines[0]["verdict"], &lines[0]["new"]["celsius"]), (&json!("changed"), &json!(23.96)));
