@@ -1,16 +1,15 @@
 //! The formats of reports.
 
+pub(crate) mod escape;
 pub(crate) mod github;
-pub(crate) mod html;
+#[cfg(unix)]
+mod html;
 pub(crate) mod json;
 mod junit;
 pub(crate) mod markdown;
 pub(crate) mod sarif;
 mod tap;
 pub(crate) mod text;
-
-use self::text::Detail;
-use super::reporter::Reporter;
 
 /// A format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +52,8 @@ impl Format {
     }
 
     /// Returns the reporter for this format. `detail` is for people only; the others have everything.
-    pub fn reporter(self, detail: Detail) -> Box<dyn Reporter> {
+    #[cfg(unix)]
+    pub fn reporter(self, detail: text::Detail) -> Box<dyn super::reporter::Reporter> {
         match self {
             Self::Human => Box::new(text::Human(detail)),
             Self::Json => Box::new(json::Json),

@@ -246,7 +246,7 @@ fn people_see_no_line_that_others_have_written() {
     assert!(own.len() == 4 && own.iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{text}");
     assert!(text.contains("\n          3 |   throw new Error") || text.contains("3 |   throw new Error"), "{text}");
     let (html, ..) = hostile_report(Format::Html);
-    assert!(!html.contains("<b>") && !html.contains("<c>") && html.contains("]]&gt;&amp;&lt;b&gt;"), "{html}");
+    assert!(!html.contains("<b>") && !html.contains("<c>") && html.contains("]]&#62;&#38;&#60;b&#62;"), "{html}");
     let (markdown, ..) = hostile_report(Format::Markdown);
     let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with("| ")).collect();
     let cells = |row: &&str| row.replace("\\|", "").matches('|').count();

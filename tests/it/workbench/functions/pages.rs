@@ -78,6 +78,14 @@ async fn look(name: &'static str, look: Look) {
             "return [...document.querySelectorAll('nav a')].filter(a => !document.querySelector(a.hash)).length;";
         assert_eq!(ask(broken).await, 0, "{page} has links to nothing");
     }
+    // Times are drawn of all messages, and fuel is compared if there are several.
+    browser.open("/bench.html").await;
+    let plots = "const sections = [...document.querySelectorAll('section')];
+        const of = id => sections.find(section => section.querySelector('h2').textContent === id);
+        const bars = [...of('door').querySelectorAll('td.plot .share')].map(bar => bar.style.width);
+        return [of('door'), of('thermometer')].map(section => [section.querySelectorAll('svg rect').length > 0,
+            section.querySelectorAll('td.plot').length]).concat([bars.length, bars[0]]);";
+    assert_eq!(ask(plots).await, json!([[true, 3], [true, 0], 3, "100%"]));
     let text =
         "return [document.querySelectorAll('b').length, document.body.textContent.includes('<nobody> & nothing')];";
     browser.open("/test.html").await;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use runtime::sanitize;
 
-use super::html::escape::escape;
+use super::escape::escape;
 use crate::{
     layout::BadInput,
     report::{

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use runtime::sanitize;
 
 use super::{Chain, Profile};
+use crate::report::format::escape::escape;
 
 const WIDTH: f64 = 1200.0;
 const ROW: usize = 20;
@@ -50,7 +51,7 @@ impl Profile {
 
     fn push_frame(&self, svg: &mut String, frame: &Frame, top: usize) {
         let Frame { left, width, label, fuel, hue, .. } = frame;
-        let label = escaped(label);
+        let label = escape(label);
         _ = writeln!(
             svg,
             "<g><title>{label}: {fuel} units of fuel, {:.1}%</title><rect x=\"{left:.1}\" y=\"{top}\" \
@@ -66,7 +67,7 @@ impl Profile {
                 "<text x=\"{:.1}\" y=\"{}\" fill=\"#222\">{}</text>",
                 left + 3.0,
                 top + 14,
-                escaped(&shown)
+                escape(&shown)
             );
         }
         svg.push_str("</g>\n");
@@ -112,8 +113,4 @@ impl Frame {
         let hash = label.bytes().fold(17_u32, |hash, byte| hash.wrapping_mul(31).wrapping_add(u32::from(byte)));
         Self { left, width, depth, label: label.to_owned(), fuel, hue: hash % 60 }
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
