@@ -7,4 +7,5 @@ mod links;
 mod metrics;
 mod packages;
 mod retry;
+mod templates;
 mod vendor;

@@ -111,6 +111,12 @@ impl Charts {
         self.of_device.is_none()
     }
 
+    /// The name of the table with the values of a line.
+    fn values_of(&self, field: &str, dev_id: &DevId) -> String {
+        let of_device = if self.names_devices() { format!(" of {dev_id}") } else { String::new() };
+        format!("Values of {}{of_device}", self.name(field))
+    }
+
     fn has_several(&self) -> bool {
         self.range.devices.len() > 1
     }
