@@ -78,7 +78,7 @@ impl Console {
 fn logins() -> Router<Console> {
     Router::new()
         .route("/console", get(applications::list))
-        .route("/console/first-application", get(async || Redirect::to("/console")).post(applications::create_first))
+        .route("/console/first-application", get(applications::create_wanted).post(applications::create_first))
         .route("/console/login", get(login::begin))
         .route("/console/callback", get(login::finish))
         .route("/console/logout", post(login::log_out))

@@ -24,6 +24,10 @@ const NAME: &str = "session";
 /// The cookie of a login at a provider that has begun. Only the addresses of such logins get it.
 const FLOW_NAME: &str = "provider_login";
 const FLOW_PATH: &str = "/users/login";
+/// The cookie of a user who wants a first application with the account. The console creates it, and ends the cookie.
+const FIRST_APPLICATION_NAME: &str = "first_application";
+const FIRST_APPLICATION_PATH: &str = "/console";
+const FIRST_APPLICATION_LIFETIME: Duration = Duration::minutes(10);
 
 impl FromRequestParts<Account> for Session {
     type Rejection = HttpError;
@@ -103,6 +107,15 @@ pub(crate) fn set(account: &Account, value: &Secret) -> CookieJar {
 
 pub(crate) fn clear(account: &Account) -> CookieJar {
     CookieJar::new().add(cookie(account, String::new(), Duration::ZERO))
+}
+
+/// Lets the console create the user's first application. No other site can do that, because none can set the cookie.
+pub(crate) fn with_first_application(account: &Account, cookies: CookieJar) -> CookieJar {
+    let mut cookie = cookie(account, "wanted".to_owned(), FIRST_APPLICATION_LIFETIME);
+    cookie.set_name(FIRST_APPLICATION_NAME);
+    cookie.set_path(FIRST_APPLICATION_PATH);
+    cookie.set_same_site(SameSite::Strict);
+    cookies.add(cookie)
 }
 
 /// The cookie of a login at a provider that begins.

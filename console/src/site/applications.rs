@@ -4,20 +4,26 @@ use api::rest::account::Application;
 use askama::Template;
 use axum::{
     extract::State,
+    http::HeaderMap,
     response::{IntoResponse, Redirect, Response},
 };
+use axum_extra::extract::cookie::CookieJar;
+use server::site::{Origin, origin};
 use types::{Kind, Kinded};
 
 use super::{
     failure::{Failure, Problem},
     page::{Frame, Page, shown},
-    viewer::{InApplication, Sent, Viewer},
+    viewer::{InApplication, Sent, Viewer, login},
 };
 use crate::{
     Console, Result,
     form::first_application::{FirstApplicationForm, SAMPLES, Sample},
     messages::history::parameters,
 };
+
+/// The cookie with which the form of the first account asks for the first application.
+const WANTED: &str = "first_application";
 
 #[derive(Template)]
 #[template(path = "applications.html")]
@@ -41,19 +47,43 @@ pub(super) async fn list(State(console): State<Console>, viewer: Viewer) -> Resu
     Ok(Page::new(List { frame: viewer.frame, applications, first, problem: None }))
 }
 
-/// Creates the first application, and shows its first uplink in the live view.
+/// Creates the first application of whoever has just asked for it with the first account. Others get the form.
+pub(super) async fn create_wanted(
+    State(console): State<Console>,
+    viewer: Viewer,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let is_wanted = CookieJar::from_headers(&headers).get(WANTED).is_some();
+    // Programs at other ports of this host can set the cookie, too, but their pages do not count as this site's.
+    if !is_wanted || origin(&headers, console.place.public_url()) == Origin::CrossSite {
+        return Ok(Redirect::to("/console").into_response());
+    }
+    let form = FirstApplicationForm::suggested(viewer.session.username.as_str());
+    let ended = CookieJar::new().add(login::cookie(&console, WANTED, String::new(), 0));
+    Ok((ended, created_or_refused(&console, viewer, form).await?).into_response())
+}
+
+/// Creates the first application as the form asks for it.
 pub(super) async fn create_first(
     State(console): State<Console>,
     viewer: Viewer,
     sent: Sent,
 ) -> Result<Response, Failure> {
-    let form = FirstApplicationForm::sent(|name| sent.value(name));
-    let error = match create(&console, &viewer, &form).await {
+    created_or_refused(&console, viewer, FirstApplicationForm::sent(|name| sent.value(name))).await
+}
+
+/// Creates the first application, and shows its first uplink in the live view; or else the form, with the reason.
+async fn created_or_refused(
+    console: &Console,
+    viewer: Viewer,
+    form: FirstApplicationForm,
+) -> Result<Response, Failure> {
+    let error = match create(console, &viewer, &form).await {
         Ok(response) => return Ok(response),
         Err(error) if matches!(error.kind(), Kind::Unauthenticated | Kind::Internal) => return Err(error.into()),
         Err(error) => error,
     };
-    let applications = applications(&console, &viewer).await?;
+    let applications = applications(console, &viewer).await?;
     let (status, problem) = (server::status::http(error.kind()), Some(Problem::of(&error)));
     let page = List { frame: viewer.frame, applications, first: Some(form), problem };
     Ok(Page::new(page).with_status(status).into_response())

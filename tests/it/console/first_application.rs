@@ -5,7 +5,7 @@ use client::account::AccountClient;
 use types::{ApplicationRight, Secret};
 
 use super::visitor::{Page, Visitor};
-use crate::harness::{Network, PASSWORD};
+use crate::harness::{Network, PASSWORD, server_process::ServerProcess};
 
 const PATH: &str = "/console/first-application";
 const APPLICATION: &str = "/console/applications/alice-app";
@@ -39,6 +39,59 @@ async fn counted(visitor: &Visitor) -> [usize; 2] {
     let versions = visitor.get(&format!("{APPLICATION}/versions")).await;
     let count = |page: &Page, path: &str| page.html.matches(&format!("href=\"{APPLICATION}/{path}/")).count();
     [count(&messages, "messages"), count(&versions, "versions")]
+}
+
+/// Sends the form of the first account, with what it suggests, with or without its box for an application.
+async fn create_first_account(process: &ServerProcess, application: &[(&str, &str)]) -> (Visitor, Page) {
+    server::system::install_crypto();
+    let site = process.place("account");
+    let visitor = Visitor::new(site);
+    let form = visitor.get(process.first_account_link().unwrap().strip_prefix(site).unwrap()).await;
+    for part in ["name=\"application\" value=\"yes\" checked", "value=\"admin\"", "value=\"admin@localhost\""] {
+        assert!(form.html.contains(part), "{part}: {}", form.html);
+    }
+    let first = form.value("first");
+    let suggested = [("first", first.as_str()), ("username", "admin"), ("email", "admin@localhost")];
+    let fields = [&suggested[..], &[("password", PASSWORD)], application].concat();
+    let page = visitor.post("/register", &fields).await;
+    (visitor, page)
+}
+
+// Conformance: the first account: an operator's, by a link that works once
+// Conformance: console: the first application in one form, up to a decoded uplink; nothing is created twice
+#[tokio::test]
+async fn the_first_account_comes_with_an_application_that_is_created_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let process = ServerProcess::start(dir.path());
+    let (admin, page) = create_first_account(&process, &[("application", "yes")]).await;
+    assert_eq!((page.status, page.path.as_str()), (200, "/console/applications/admin-app/live"), "{}", page.html);
+    assert!(page.html.contains(DECODED), "{}", page.html);
+    let cookies = admin.set_cookies();
+    let wanted: Vec<_> = cookies.iter().filter(|cookie| cookie.starts_with("first_application=")).collect();
+    let attributes = ["HttpOnly", "SameSite=Strict", "Path=/console"];
+    assert!(wanted.len() == 2 && attributes.iter().all(|part| wanted[0].contains(part)), "{wanted:?}");
+    assert!(wanted[1].starts_with("first_application=;") && wanted[1].contains("Max-Age=0"), "{wanted:?}");
+    assert_eq!(admin.get(PATH).await.path, "/console");
+    let messages = admin.get("/console/applications/admin-app/messages?kind=up").await;
+    assert_eq!(messages.html.matches("href=\"/console/applications/admin-app/messages/").count(), 1);
+}
+
+// Conformance: the first account: an operator's, by a link that works once
+// Conformance: console: the first application in one form, up to a decoded uplink; nothing is created twice
+#[tokio::test]
+async fn no_application_is_created_that_the_first_account_does_not_ask_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let process = ServerProcess::start(dir.path());
+    let (admin, page) = create_first_account(&process, &[]).await;
+    assert!(page.path == "/console" && page.html.contains("First application</h2>"), "{}", page.html);
+    // A page of another site leads there, or a program at another port of this host has set the cookie.
+    let planted = [("cookie", "first_application=wanted"), ("sec-fetch-site", "same-site")];
+    for headers in [&planted[..0], &planted] {
+        let response = admin.open_with(PATH, headers).await;
+        let place = response.headers().get("location").map(|place| place.to_str().unwrap());
+        assert_eq!((response.status().as_u16(), place), (303, Some("/console")), "{headers:?}");
+    }
+    assert_eq!(admin.get("/console").await.value("app_id"), "admin-app", "there still is none");
 }
 
 // Conformance: console: the first application in one form, up to a decoded uplink; nothing is created twice

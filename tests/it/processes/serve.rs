@@ -140,7 +140,7 @@ async fn a_link_that_was_used_before_the_rest_had_started_is_not_printed_again()
     };
     let (site, token) = link.split_once("/register?first=").unwrap();
     let who = [("first", token), ("username", "alice"), ("email", "alice@example.com")];
-    let fields = [&who[..], &[("password", PASSWORD), ("password_again", PASSWORD)]].concat();
+    let fields = [&who[..], &[("password", PASSWORD)]].concat();
     let client = reqwest::Client::builder().redirect(Policy::none()).build().unwrap();
     let request = client.post(format!("{site}/register")).header("origin", site).form(&fields);
     assert_eq!(request.send().await.unwrap().status(), 303);

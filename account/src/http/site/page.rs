@@ -24,6 +24,8 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base
 /// The pages with the list of applications: the console's, or else our own.
 pub(in crate::http::site) const CONSOLE: &str = "/console";
 pub(in crate::http::site) const APPLICATIONS: &str = "/my/applications";
+/// The page of the console that creates the first application of a user who has the cookie for it.
+pub(in crate::http::site) const FIRST_APPLICATION: &str = "/console/first-application";
 
 /// Parameters of the layout.
 #[derive(Debug, Default)]

@@ -27,8 +27,7 @@ async fn link(service: &Service) -> (String, String) {
 
 async fn register(service: &Service, token: &str, name: &str, password: &str) -> Page {
     let email = format!("{name}@example.com");
-    let fields =
-        [("first", token), ("username", name), ("email", &email), ("password", password), ("password_again", password)];
+    let fields = [("first", token), ("username", name), ("email", &email), ("password", password)];
     Browser::new(service).post("/register", &fields).await
 }
 
@@ -48,9 +47,13 @@ async fn the_link_creates_one_account_which_is_an_operators() {
         let page = Browser::new(&service).get(&path).await;
         page.check(&path);
         assert_eq!((page.text("h1").as_str(), page.value("[name=first]")), ("Create the first account", &*token));
+        assert_eq!((page.value("#username"), page.value("#email")), ("admin", "admin@localhost"));
+        assert_eq!(page.all("main input[type=password]").len(), 1, "there is nothing else to type");
+        assert!(page.has("#password[autofocus]:not([value])") && !page.has("#application"), "there is no console");
 
         let refused = register(&service, &token, "alice", "short").await;
         assert_eq!((refused.status.as_u16(), refused.value("[name=first]")), (400, &*token), "it is still valid");
+        assert_eq!(refused.value("#username"), "alice");
         assert!(service.account.awaits_first_account().await.unwrap());
         assert_eq!(register(&service, &token, "alice", PASSWORD).await.place(), "/my/applications");
         assert!(!service.account.awaits_first_account().await.unwrap());

@@ -84,7 +84,8 @@ fn authorize_url(console: &Console, login: &PendingLogin) -> String {
     format!("{}{}?{}", console.place.account_url(), url.path(), url.query().unwrap_or_default())
 }
 
-fn cookie(console: &Console, name: &'static str, value: String, seconds: u64) -> Cookie<'static> {
+/// A cookie for the pages of the console.
+pub(in crate::site) fn cookie(console: &Console, name: &'static str, value: String, seconds: u64) -> Cookie<'static> {
     let max_age = time::Duration::seconds(seconds.try_into().unwrap_or_default());
     let cookie = Cookie::build((name, value)).path("/console").http_only(true).same_site(SameSite::Lax);
     cookie.secure(console.place.is_https()).max_age(max_age).build()

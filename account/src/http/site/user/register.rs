@@ -4,7 +4,7 @@ use api::rest::account::NewUser;
 use askama::Template;
 use axum::{
     extract::{Query, State, rejection::QueryRejection},
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
 };
 use serde::Deserialize;
 use types::{Secret, Username};
@@ -17,7 +17,7 @@ use crate::{
         peer::Peer,
         site::{
             page::{
-                Frame, Page, done,
+                FIRST_APPLICATION, Frame, Page, done,
                 form::{Fields, Form},
                 notice::Notice,
                 viewer::MaybeViewer,
@@ -31,6 +31,10 @@ use crate::{
 const FIRST: &str = "first";
 /// The same for the path to go to afterwards.
 const NEXT: &str = "next";
+/// The box that asks for a first application, too.
+const APPLICATION: &str = "application";
+/// What the form of the first account suggests: all but the password.
+const SUGGESTED: [(&str, &str); 3] = [("username", "admin"), ("email", "admin@localhost"), (APPLICATION, "yes")];
 
 #[derive(Template)]
 #[template(path = "register.html")]
@@ -53,10 +57,10 @@ impl Register {
 
     /// Returns a hint about the use of the address.
     fn email_hint(&self) -> &'static str {
-        match self.sends_mail {
-            _ if self.is_first() => "It needs no confirmation.",
-            true => "We will send a confirmation link to this address.",
-            false => "This server sends no mail: its operator confirms the address.",
+        if self.sends_mail {
+            "We will send a confirmation link to this address."
+        } else {
+            "This server sends no mail: its operator confirms the address."
         }
     }
 }
@@ -80,7 +84,10 @@ pub(in crate::http::site) async fn show(
     if !first.is_empty() && !account.is_first_account_link(&first).await? {
         return Err(Error::FirstAccountLink.into());
     }
-    Ok(page(&account, viewer.frame(), Form::with([(FIRST, first), (NEXT, next)])).await)
+    let suggested: &[(&str, &str)] = if first.is_empty() { &[] } else { &SUGGESTED };
+    let suggested = suggested.iter().map(|(name, value)| (*name, (*value).to_owned()));
+    let form = Form::with(suggested.chain([(FIRST, first), (NEXT, next)]));
+    Ok(page(&account, viewer.frame(), form).await)
 }
 
 pub(in crate::http::site) async fn register(
@@ -108,6 +115,10 @@ pub(in crate::http::site) async fn register(
         account.log_out(&old).await?;
     }
     let value = account.start_session(&user.id).await?.ok_or(Error::LoginEnded)?;
+    if first.is_some() && fields.ticked(APPLICATION) && account.console.is_some() {
+        let cookies = cookie::with_first_application(&account, cookie::set(&account, &value));
+        return Ok((cookies, Redirect::to(FIRST_APPLICATION)).into_response());
+    }
     let next = fields.text(NEXT);
     if first.is_some() || !next.is_empty() {
         return Ok(login::welcome(&account, &value, next).into_response());
@@ -129,7 +140,9 @@ async fn page(account: &Account, frame: Frame, form: Form) -> Page<Register> {
 
 fn read(fields: &Fields) -> Result<NewUser, Error> {
     let username: Username = fields.text("username").parse()?;
-    let password = repeated_password(fields)?;
+    // Whoever mistypes that of the first account sets another one at the server.
+    let is_first = fields.filled(FIRST).is_some();
+    let password = if is_first { fields.secret("password") } else { repeated_password(fields)? };
     Ok(NewUser { username, email: fields.text("email").to_owned(), password })
 }
 
