@@ -84,7 +84,10 @@ async fn register(browser: &Browser) {
     let fields = [("username", "alice"), ("email", email), ("password", PASSWORD), ("password_again", again)];
     browser.open("/register").await;
     browser.look("register").await;
-    browser.submit("main form", &fields, "main form button", "Profile").await;
+    browser.submit("main form", &fields, "main form button", "Applications").await;
+    browser.look("first-application").await;
+    browser.open("/users/profile").await;
+    browser.wait_for("Profile").await;
     browser.look("profile").await;
     browser.click("header form button").await;
     browser.wait_for("Airlock account").await;

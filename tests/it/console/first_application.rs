@@ -115,6 +115,23 @@ async fn one_form_leads_from_nothing_to_a_decoded_uplink() {
 
 // Conformance: console: the first application in one form, up to a decoded uplink; nothing is created twice
 #[tokio::test]
+async fn who_registers_later_finds_the_same_button() {
+    let network = Network::start().await;
+    network.owner("alice").await;
+    let bobby = Visitor::new(&network.stack.settings().client.auth_server);
+    let who = [("username", "bobby"), ("email", "bobby@example.com")];
+    let fields = [&who[..], &[("password", PASSWORD), ("password_again", PASSWORD)]].concat();
+    let empty = bobby.post("/register", &fields).await;
+    assert_eq!((empty.path.as_str(), empty.value("app_id").as_str()), ("/console", "bobby-app"), "{}", empty.html);
+    let listed = bobby.get("/my/applications").await;
+    assert_eq!(listed.link("Create the first one"), "/console", "the account's pages lead there, too");
+    let page = send(&bobby, "bobby-app").await;
+    assert!(page.path.ends_with("/bobby-app/live") && page.html.contains(DECODED), "{}", page.html);
+    assert!(!bobby.get("/my/applications").await.html.contains("Create the first one"));
+}
+
+// Conformance: console: the first application in one form, up to a decoded uplink; nothing is created twice
+#[tokio::test]
 async fn a_form_that_is_sent_again_or_twice_at_once_creates_nothing_twice() {
     let network = Network::start().await;
     let alice = newcomer(&network, "alice").await;

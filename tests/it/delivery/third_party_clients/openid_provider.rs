@@ -100,7 +100,7 @@ async fn a_browser_without_scripts_logs_in_at_a_provider_and_links_a_login() {
     browser.open("/register").await;
     let fields = [("username", "bob"), ("email", "bob@example.com"), ("password", PASSWORD)];
     let fields = [&fields[..], &[("password_again", PASSWORD)]].concat();
-    browser.submit("main form", &fields, "main form button", "Profile").await;
+    browser.submit("main form", &fields, "main form button", "Applications").await;
     browser.open("/users/profile/logins/example").await;
     browser.wait_for("Link Example").await;
     browser.look("link").await;

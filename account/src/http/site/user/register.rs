@@ -120,7 +120,8 @@ pub(in crate::http::site) async fn register(
         return Ok((cookies, Redirect::to(FIRST_APPLICATION)).into_response());
     }
     let next = fields.text(NEXT);
-    if first.is_some() || !next.is_empty() {
+    // Whoever has no application finds the form of the first one in the console.
+    if first.is_some() || !next.is_empty() || account.console.is_some() {
         return Ok(login::welcome(&account, &value, next).into_response());
     }
     let cookies = cookie::set(&account, &value);
