@@ -85,6 +85,21 @@ async fn of_two_who_use_the_link_at_once_one_gets_the_account() {
 
 // Conformance: the first account: an operator's, by a link that works once
 #[tokio::test]
+async fn who_sends_the_form_twice_goes_on() {
+    let service = Service::start().await;
+    let (_, token) = link(&service).await;
+    let who = [("username", "alice"), ("email", "alice@example.com"), ("password", PASSWORD)];
+    let fields = [&who[..], &[("first", token.as_str())]].concat();
+    let mut alice = Browser::new(&service);
+    for _ in 0..2 {
+        assert_eq!(alice.post("/register", &fields).await.place(), "/my/applications");
+    }
+    assert_eq!(service.account.list_users(None).await.unwrap().len(), 1);
+    assert_eq!(Browser::of_user(&service, "bobby").await.post("/register", &fields).await.status, 403);
+}
+
+// Conformance: the first account: an operator's, by a link that works once
+#[tokio::test]
 async fn without_the_link_nobody_becomes_an_operator() {
     let service = Service::start().await;
     // Before there is a link, and while there is one.

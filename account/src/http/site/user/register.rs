@@ -17,7 +17,7 @@ use crate::{
         peer::Peer,
         site::{
             page::{
-                FIRST_APPLICATION, Frame, Page, done,
+                APPLICATIONS, FIRST_APPLICATION, Frame, Page, done,
                 form::{Fields, Form},
                 notice::Notice,
                 viewer::MaybeViewer,
@@ -104,8 +104,13 @@ pub(in crate::http::site) async fn register(
     };
     let user = match registered {
         Ok(user) => user,
-        // The form is for an account that nobody can create any more.
-        Err(error @ Error::FirstAccountLink) => return Err(error.into()),
+        // The form is for an account that nobody can create any more. Whoever sends it twice has that account.
+        Err(error @ Error::FirstAccountLink) => {
+            let operator = account.first_operator();
+            let has_it = viewer.session.is_some_and(|session| operator.get() == Some(session.user_id()));
+            let next = if account.console.is_some() { FIRST_APPLICATION } else { APPLICATIONS };
+            return if has_it { Ok(Redirect::to(next).into_response()) } else { Err(error.into()) };
+        }
         Err(error) => {
             let (form, status) = Form::refused(&fields, error)?;
             return Ok(page(&account, viewer.frame(), form).await.with_status(status).into_response());
