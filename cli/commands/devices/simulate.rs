@@ -72,6 +72,8 @@ async fn one(
     let published = DryUplinkResult {
         payload,
         fields: if outcome.fields.is_empty() { "null".to_owned() } else { outcome.fields },
+        // It is not printed.
+        normalized: String::new(),
         // Other uplinks are refused.
         valid: true,
         logs: outcome.logs,

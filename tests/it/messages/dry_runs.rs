@@ -47,6 +47,12 @@ async fn dry_runs_over_http_store_nothing() {
         expected["logs"] = json!([{"function": "Decoder", "fields": ["\"got\"", "2"]}]);
         assert_eq!(response, expected);
     }
+    let normalizing = "function decodeUplink(input) { return { data: { t: input.bytes[0] } }; }
+        function normalizeUplink(input) { return { data: [{ air: { temperature: input.data.t } }] }; }";
+    let body = json!({"payload": "Bw==", "port": 1, "app": {"decoder": normalizing}});
+    let (status, response) = post(&network, &owner, "/dry-uplink", body).await;
+    let normalized = response["normalized"].as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    assert_eq!((status, normalized), (200, Some(json!([{"air": {"temperature": 7}}]))), "{response}");
     let encoder = "function Encoder(fields) { return [fields.n, 2]; }";
     let body = json!({"fields": "{\"n\":7}", "port": 1, "app": {"encoder": encoder}});
     let (status, mut response) = post(&network, &owner, "/dry-downlink", body).await;

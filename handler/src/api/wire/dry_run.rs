@@ -28,6 +28,7 @@ impl From<Decoded> for DryUplinkResult {
         Self {
             payload: Vec::new(),
             fields: decoded.fields.map_or_else(|| "null".to_owned(), |fields| fields.get().to_owned()),
+            normalized: decoded.normalized.map(|normalized| normalized.get().to_owned()).unwrap_or_default(),
             valid: decoded.validity != Validity::Invalid,
             logs: decoded.logs.into_iter().map(entry).collect(),
             warnings: decoded.warnings,

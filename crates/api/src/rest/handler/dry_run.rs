@@ -63,6 +63,9 @@ pub struct DryUplinkResult {
     /// The text of a JSON object, or `null`.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub fields: String,
+    /// The JSON that `normalizeUplink` made of the fields, as text; omitted for none.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub normalized: String,
     /// True if the validator accepted it; omitted if not.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub valid: bool,
@@ -210,8 +213,10 @@ pub struct FunctionFailure {
 
 impl From<handler::DryUplinkResult> for DryUplinkResult {
     fn from(message: handler::DryUplinkResult) -> Self {
-        let handler::DryUplinkResult { payload, fields, valid, logs, warnings, fuel, microseconds } = message;
-        Self { payload, fields, valid, logs: entries(logs), warnings, cost: Cost { fuel, microseconds } }
+        let handler::DryUplinkResult { payload, fields, normalized, valid, logs, warnings, fuel, microseconds } =
+            message;
+        let cost = Cost { fuel, microseconds };
+        Self { payload, fields, normalized, valid, logs: entries(logs), warnings, cost }
     }
 }
 
@@ -276,6 +281,7 @@ mod tests {
         let result = handler::DryUplinkResult {
             payload: vec![1, 2],
             fields: "{}".into(),
+            normalized: "[]".into(),
             valid: true,
             logs,
             warnings: vec!["late".into()],
@@ -285,7 +291,7 @@ mod tests {
         assert_eq!(
             to_value(DryUplinkResult::from(result)).unwrap(),
             json!({
-                "payload": "AQI=", "fields": "{}", "valid": true, "fuel": "1152921504606846976", "microseconds": "7",
+                "payload": "AQI=", "fields": "{}", "normalized": "[]", "valid": true, "fuel": "1152921504606846976", "microseconds": "7",
                 "logs": [{"function": "decoder", "fields": ["1"]}], "warnings": ["late"],
             })
         );
