@@ -3,6 +3,7 @@
 use api::{
     handler::{Application, DryUplinkMessage, DryUplinkResult},
     history::Record,
+    rest::handler::Verdicts,
 };
 use client::handler::HandlerClient;
 use serde_json::Value;
@@ -11,27 +12,46 @@ use types::{Kind, Kinded};
 use crate::Result;
 
 /// Number of messages on which functions are tried.
-pub(crate) const MESSAGES_MAX: u32 = 10;
+pub(crate) const MESSAGES_MAX: usize = 10;
 
-/// Result of functions for one message, beside the one when it arrived.
+/// Result of functions for a message, beside the one of others, or the one when it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) record: Record,
-    /// The result now: JSON, or the error of a function.
-    pub(crate) now: String,
-    /// The fuel that the functions used; none if one of them failed.
-    pub(crate) fuel: Option<u64>,
+    pub(crate) before: Made,
+    pub(crate) now: Made,
     pub(crate) verdict: Verdict,
 }
 
-/// Difference between a result and the one that was recorded.
+/// What functions made of a message.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Made {
+    /// JSON, or the error of a function.
+    pub(crate) text: String,
+    /// JSON; empty for none.
+    pub(crate) normalized: String,
+    pub(crate) outcome: Outcome,
+    /// The fuel that the functions used; none if one of them failed.
+    pub(crate) fuel: Option<u64>,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    #[default]
+    Decoded,
+    Failed,
+    NotConverted,
+}
+
+/// Difference between two results, named as when stored uplinks are decoded again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Equal,
     Changed,
-    Mended,
-    Broken,
-    StillFails,
+    NewlyDecoded,
+    NewlyFailing,
+    StillFailing,
 }
 
 impl Verdict {
@@ -39,60 +59,156 @@ impl Verdict {
         match self {
             Self::Equal => "equal",
             Self::Changed => "changed",
-            Self::Mended => "decoded now",
-            Self::Broken => "fails now",
-            Self::StillFails => "still fails",
+            Self::NewlyDecoded => "newly decoded",
+            Self::NewlyFailing => "newly failing",
+            Self::StillFailing => "still failing",
         }
     }
 
     pub(crate) fn is_good(self) -> bool {
-        matches!(self, Self::Equal | Self::Mended)
+        matches!(self, Self::Equal | Self::NewlyDecoded)
     }
 
     pub(crate) fn is_bad(self) -> bool {
-        matches!(self, Self::Broken | Self::StillFails)
+        matches!(self, Self::NewlyFailing | Self::StillFailing)
+    }
+
+    /// The same rules as when stored uplinks are decoded again.
+    fn of(before: &Made, now: &Made) -> Self {
+        match (before.outcome, now.outcome) {
+            (Outcome::Failed, Outcome::Failed) => Self::StillFailing,
+            (_, Outcome::Failed) => Self::NewlyFailing,
+            (Outcome::Failed | Outcome::NotConverted, Outcome::Decoded) => Self::NewlyDecoded,
+            _ if is_same(&before.text, &now.text) && is_same(&before.normalized, &now.normalized) => Self::Equal,
+            _ => Self::Changed,
+        }
     }
 }
 
-/// Runs the functions on each message with its time and its seed, one after the other. Nothing is published.
-pub(crate) async fn run(handler: &HandlerClient, functions: &Application, records: Vec<Record>) -> Result<Vec<Trial>> {
+impl Made {
+    /// The result when the message arrived.
+    fn stored(record: &Record) -> Self {
+        let outcome = match record.outcome.as_str() {
+            "failed" | "invalid" => Outcome::Failed,
+            "not_converted" => Outcome::NotConverted,
+            _ => Outcome::Decoded,
+        };
+        let text = if record.failure.is_empty() { &record.fields } else { &record.failure };
+        let (text, normalized) = (text.clone(), record.normalized.clone());
+        Self { text, normalized, outcome, fuel: Some(record.fuel) }
+    }
+
+    fn failed(why: String) -> Self {
+        Self { text: why, outcome: Outcome::Failed, ..Self::default() }
+    }
+}
+
+impl From<DryUplinkResult> for Made {
+    fn from(result: DryUplinkResult) -> Self {
+        let DryUplinkResult { fields: text, normalized, valid, fuel, .. } = result;
+        if !valid {
+            return Self { fuel: Some(fuel), ..Self::failed(format!("The validator rejected {text}")) };
+        }
+        // Whatever runs uses fuel.
+        let outcome = if fuel == 0 && text == "null" { Outcome::NotConverted } else { Outcome::Decoded };
+        Self { text, normalized, outcome, fuel: Some(fuel) }
+    }
+}
+
+/// Runs functions on each message, one after the other, and compares each result with that of the functions that are
+/// live. Nothing is published.
+pub(crate) async fn compare(
+    handler: &HandlerClient,
+    (live, functions): (&Application, &Application),
+    records: Vec<Record>,
+) -> Result<Vec<Trial>> {
     let mut trials = Vec::with_capacity(records.len());
     for record in records {
-        let (app, record_id) = (Some(functions.clone()), record.id.clone());
-        let message = DryUplinkMessage { app, record: record_id, ..DryUplinkMessage::default() };
-        trials.push(match handler.dry_uplink(message).await {
-            Ok(result) => decoded(record, result),
-            // That is how the handler reports a function that fails.
-            Err(error) if error.kind() == Kind::Invalid => failed(record, error.to_string()),
-            Err(error) => return Err(error.into()),
-        });
+        let (before, now) = (run(handler, live, &record).await?, run(handler, functions, &record).await?);
+        trials.push(Trial { verdict: Verdict::of(&before, &now), record, before, now });
     }
     Ok(trials)
 }
 
-fn decoded(record: Record, result: DryUplinkResult) -> Trial {
-    let fuel = Some(result.fuel);
-    if !result.valid {
-        return Trial { fuel, ..failed(record, format!("The validator rejected {}", result.fields)) };
+/// Runs functions on a message, and compares the result with the stored one. Nothing is published.
+pub(crate) async fn again(handler: &HandlerClient, functions: &Application, record: Record) -> Result<Trial> {
+    let (before, now) = (Made::stored(&record), run(handler, functions, &record).await?);
+    Ok(Trial { verdict: Verdict::of(&before, &now), record, before, now })
+}
+
+/// Counts the verdicts.
+pub(crate) fn count(verdicts: impl IntoIterator<Item = Verdict>) -> Verdicts {
+    let mut counts = Verdicts::default();
+    for verdict in verdicts {
+        *match verdict {
+            Verdict::Equal => &mut counts.equal,
+            Verdict::Changed => &mut counts.changed,
+            Verdict::NewlyDecoded => &mut counts.newly_decoded,
+            Verdict::NewlyFailing => &mut counts.newly_failing,
+            Verdict::StillFailing => &mut counts.still_failing,
+        } += 1;
     }
-    let verdict = match record.outcome.as_str() {
-        "failed" | "invalid" => Verdict::Mended,
-        _ if is_same(&record.fields, &result.fields) => Verdict::Equal,
-        _ => Verdict::Changed,
-    };
-    Trial { record, now: result.fields, fuel, verdict }
+    counts
 }
 
-fn failed(record: Record, why: String) -> Trial {
-    let verdict = match record.outcome.as_str() {
-        "failed" | "invalid" => Verdict::StillFails,
-        _ => Verdict::Broken,
-    };
-    Trial { record, now: why, fuel: None, verdict }
+/// Runs the functions on a message with its time and its seed.
+async fn run(handler: &HandlerClient, functions: &Application, record: &Record) -> Result<Made> {
+    let (app, record) = (Some(functions.clone()), record.id.clone());
+    match handler.dry_uplink(DryUplinkMessage { app, record, ..DryUplinkMessage::default() }).await {
+        Ok(result) => Ok(result.into()),
+        // That is how the handler reports a function that fails.
+        Err(error) if error.kind() == Kind::Invalid => Ok(Made::failed(error.to_string())),
+        Err(error) => Err(error.into()),
+    }
 }
 
-/// Returns true if two texts are the same JSON, whatever the order of their members.
+/// Returns true if two texts are the same JSON, whatever the order of their members. Without fields, stored text is
+/// empty, and that of a run is `null`.
 fn is_same(before: &str, now: &str) -> bool {
-    let read = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let read = |text: &str| serde_json::from_str::<Value>(if text.is_empty() { "null" } else { text }).ok();
     before == now || read(before).is_some_and(|before| Some(before) == read(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dry(fields: &str, fuel: u64) -> Made {
+        DryUplinkResult { fields: fields.to_owned(), valid: true, fuel, ..DryUplinkResult::default() }.into()
+    }
+
+    fn stored(outcome: &str, fields: &str) -> Made {
+        let (outcome, fields) = (outcome.to_owned(), fields.to_owned());
+        Made::stored(&Record { outcome, fields, ..Record::default() })
+    }
+
+    #[test]
+    fn results_are_equal_change_fail_or_recover() {
+        let decoded = dry(r#"{"a":1,"b":2}"#, 9);
+        let failed = Made::failed("no".to_owned());
+        assert_eq!(Verdict::of(&decoded, &dry(r#"{"b":2,"a":1}"#, 8)), Verdict::Equal);
+        assert_eq!(Verdict::of(&decoded, &dry(r#"{"b":2}"#, 8)), Verdict::Changed);
+        assert_eq!(Verdict::of(&decoded, &Made { normalized: "[]".to_owned(), ..decoded.clone() }), Verdict::Changed);
+        assert_eq!(Verdict::of(&decoded, &failed), Verdict::NewlyFailing);
+        assert_eq!(Verdict::of(&failed, &failed), Verdict::StillFailing);
+        assert_eq!(Verdict::of(&failed, &decoded), Verdict::NewlyDecoded);
+        let refused = DryUplinkResult { fields: "{}".to_owned(), fuel: 3, ..DryUplinkResult::default() };
+        assert_eq!(Verdict::of(&decoded, &refused.into()), Verdict::NewlyFailing);
+    }
+
+    #[test]
+    fn what_has_no_fields_is_told_from_what_was_not_converted() {
+        let (none, nothing_ran) = (dry("null", 9), dry("null", 0));
+        assert_eq!(Verdict::of(&stored("decoded", ""), &none), Verdict::Equal);
+        assert_eq!(Verdict::of(&stored("not_converted", ""), &none), Verdict::NewlyDecoded);
+        assert_eq!(Verdict::of(&nothing_ran, &none), Verdict::NewlyDecoded);
+        assert_eq!(Verdict::of(&nothing_ran, &nothing_ran), Verdict::Equal);
+        assert_eq!(Verdict::of(&stored("invalid", "{}"), &none), Verdict::NewlyDecoded);
+    }
+
+    #[test]
+    fn each_verdict_is_counted() {
+        let counts = count([Verdict::Equal, Verdict::StillFailing, Verdict::Equal]);
+        assert_eq!(counts, Verdicts { equal: 2, still_failing: 1, ..Verdicts::default() });
+    }
 }

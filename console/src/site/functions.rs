@@ -3,6 +3,7 @@
 pub(super) mod candidate;
 mod comparison;
 mod correction;
+mod examined;
 mod form;
 mod save;
 mod tried;
@@ -19,7 +20,7 @@ use types::{Kind, Kinded};
 
 use self::{
     candidate::CandidatePart, comparison::ComparisonView, correction::Correction, form::FunctionsForm, save::Conflict,
-    tried::TrialRow,
+    tried::TriedView,
 };
 use super::{
     failure::{Failure, Problem},
@@ -52,7 +53,7 @@ struct State {
     /// True if the form is a draft that was sent when the login had expired or a service was away.
     is_draft: bool,
     /// Results of the functions for messages of the past, if they were tried.
-    trials: Option<Vec<TrialRow>>,
+    tried: Option<TriedView>,
     /// Changes that the functions would make, if they were compared with those that are live.
     comparison: Option<ComparisonView>,
     /// Set if what is stored differs from what functions give that have just gone live.
@@ -124,14 +125,14 @@ pub(super) async fn draft(request: &InApplication, sent: &Sent) -> Result<Respon
 /// Shows what would change about the last uplinks of each device.
 async fn compare(request: &InApplication, form: &FunctionsForm) -> Result<Response> {
     let comparison = request.console.compare(&request.access, &form.device, form.functions.clone()).await?;
-    let state = State { comparison: Some(ComparisonView::new(comparison)), ..State::default() };
+    let state = State { comparison: Some(ComparisonView::new(comparison, &form.device)), ..State::default() };
     Ok(page(request, form.clone(), state).await.into_response())
 }
 
 async fn try_out(request: &InApplication, form: &FunctionsForm) -> Result<Response> {
-    let trials = tried::rows(request, form).await?;
-    let failed = trials.iter().find(|trial| trial.verdict.is_bad()).and_then(|trial| FailedLine::of(&trial.now));
-    let state = State { failed, trials: Some(trials), ..State::default() };
+    let tried = TriedView::of(request, form).await?;
+    let failed = tried.rows.iter().find(|row| row.verdict.is_bad()).and_then(|row| FailedLine::of(&row.now));
+    let state = State { failed, tried: Some(tried), ..State::default() };
     Ok(page(request, form.clone(), state).await.into_response())
 }
 

@@ -266,7 +266,7 @@ async fn mend(name: &'static str, look: Look) {
     browser.look("console-functions").await;
 
     browser.submit("form.code", &[("decoder", MENDED)], "button[value=try]", "Functions").await;
-    wait_for_text(&browser, "span", "decoded now").await;
+    wait_for_text(&browser, "span", "newly decoded").await;
     browser.look("console-trial").await;
     browser.submit("form.code", &[("note", "short payloads, too")], "button[value=save]", "Functions").await;
     wait_for_text(&browser, "p", "Saved.").await;

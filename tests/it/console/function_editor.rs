@@ -61,7 +61,7 @@ async fn edit(name: &'static str, look: Look) {
     assert_eq!(ask(&browser, "return document.getElementById('decoder').hidden;").await, true);
     browser.write("#decoder", FAILING).await;
     browser.click("button[value=try]").await;
-    wait_for_text(&browser, "span", "still fails").await;
+    wait_for_text(&browser, "span", "still failing").await;
     assert_eq!(marked(&browser).await, json!(["  throw new Error('<b>' + first);Error: <b>7"]));
     assert_eq!(browser.value("#decoder").await, FAILING);
     browser.look("console-editor-failed").await;

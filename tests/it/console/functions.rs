@@ -37,7 +37,7 @@ async fn functions_are_tried_on_the_last_messages_and_then_saved() {
         ]
     };
     let tried = visitor.post(PATH, &form("try")).await;
-    assert!(tried.html.contains("decoded now") && tried.html.contains("celsius"), "{}", tried.html);
+    assert!(tried.html.contains("newly decoded") && tried.html.contains("celsius"), "{}", tried.html);
     assert_eq!(tried.typed("decoder"), MENDED);
     assert_eq!(alice.handler.get_version(&alice.app_id, 0).await.unwrap().number, 1, "a trial saves nothing");
 
@@ -128,6 +128,55 @@ async fn an_older_version_is_compared_and_restored() {
     assert!(page.html.contains("<del>-") && page.html.contains("<ins>+"), "{}", page.html);
     let page = visitor.post("/console/applications/alice-app/versions/1/restore", &[]).await;
     assert!(page.html.contains("Restored.") && page.typed("decoder") == DECODER, "{}", page.html);
+}
+
+/// The sentence that says what came of which uplinks, without markup.
+fn sum(page: &Page) -> String {
+    let (_, sum) = page.html.split_once("ed on ").unwrap_or_else(|| panic!("nothing ran: {}", page.html));
+    let sum = sum.split("</p>").next().unwrap().split("Mean fuel").next().unwrap();
+    let text = sum.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, text)| text)).collect::<String>();
+    text.trim().to_owned()
+}
+
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
+#[tokio::test]
+async fn a_trial_and_a_comparison_say_the_same_of_the_same_uplinks() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    alice.add_device("dev-2").await;
+    // The first version failed on the short ones, the second, which is live, on none of them.
+    for payload in [&[0, 1][..], &[7], &[8], &[9]] {
+        alice.simulate("dev-1", payload, 1).await.unwrap();
+    }
+    let live = "function decodeUplink(input) {
+        if (input.bytes[0] === 9) return { errors: ['nine'] };
+        return { data: input.bytes[0] === 8 ? {} : { n: input.bytes[0] } };
+    }
+    function normalizeUplink(input) { return { data: [{ air: { temperature: input.data.n } }] }; }";
+    alice.set_functions([live, "", ""]).await.unwrap();
+    for number in 1..=12 {
+        alice.simulate("dev-2", &[number], 1).await.unwrap();
+    }
+    let other = live.replace("input.bytes[0] === 9", "input.bytes.length > 1 || input.bytes[0] > 8");
+    let other = other.replace("temperature: input.data.n", "temperature: input.data.n && input.data.n + 1");
+    let run = async |action: &str, device: &str| {
+        let decoder = other.as_str();
+        let form =
+            [("do", action), ("base", "2"), ("payload_format", "custom"), ("decoder", decoder), ("device", device)];
+        sum(&visitor.post(PATH, &form).await)
+    };
+    let of_dev_1 = "the latest 4 uplinks of dev-1: 1 newly failing 1 still failing 1 changed 1 equal";
+    for action in ["try", "compare"] {
+        assert_eq!(run(action, "dev-1").await, of_dev_1, "{action}");
+    }
+    let of_dev_2 = run("try", "dev-2").await;
+    assert_eq!(of_dev_2, run("compare", "dev-2").await);
+    assert!(of_dev_2.starts_with("the latest 10 uplinks of dev-2: 3 newly failing 1 still failing 5 changed 1 equal"));
+    // These are other uplinks, and both say which.
+    let all = run("try", "").await;
+    assert!(all.starts_with("the latest 10 uplinks of all devices together: 3 newly failing"), "{all}");
+    let each = run("compare", "").await;
+    assert!(each.starts_with("14 uplinks, the latest 10 of each device: 4 newly failing 2 still failing"), "{each}");
 }
 
 #[tokio::test]

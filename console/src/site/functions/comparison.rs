@@ -5,8 +5,12 @@ use std::{cmp::Reverse, collections::BTreeSet};
 use api::rest::handler::{ChangedField, DecodeReport, NewFailure};
 use serde_json::value::RawValue;
 
+use super::examined::{counts, latest_of_each};
 use crate::{
-    functions::comparison::{Comparison, PER_DEVICE},
+    functions::{
+        comparison::{Comparison, PER_DEVICE},
+        trial::Verdict,
+    },
     site::page::short,
 };
 
@@ -16,9 +20,9 @@ const SHOWN_MAX: usize = 50;
 /// The changes as a page shows them.
 pub(super) struct ComparisonView {
     pub(super) examined: u64,
-    pub(super) per_device: u32,
-    /// Counts that are not zero, with their names.
-    pub(super) counts: Vec<(u64, &'static str)>,
+    /// The uplinks that were compared, in words.
+    pub(super) uplinks: String,
+    pub(super) counts: Vec<(u64, Verdict)>,
     pub(super) fields: Vec<FieldRow>,
     pub(super) failures: Vec<FailureRow>,
     /// Says how many fields, and how many reasons, are shown, if that is not all of them.
@@ -49,22 +53,16 @@ pub(super) struct FailureRow {
 }
 
 impl ComparisonView {
-    pub(super) fn new(comparison: Comparison) -> Self {
+    /// Shows what was found on the uplinks of a device, or of each device if `dev_id` is empty.
+    pub(super) fn new(comparison: Comparison, dev_id: &str) -> Self {
         let Comparison { found, cut_off } = comparison;
-        let counts = [
-            (found.verdicts.newly_failing, "newly failing"),
-            (found.verdicts.changed, "changed"),
-            (found.verdicts.newly_decoded, "newly decoded"),
-            (found.verdicts.still_failing, "still failing"),
-            (found.verdicts.equal, "equal"),
-        ];
         let mean = |fuel: u64| fuel.checked_div(found.examined);
         let fields_shown = shown_of(found.fields.len(), "changed fields");
         let failures_shown = shown_of(found.failures.len(), "reasons");
         Self {
             examined: found.examined,
-            per_device: PER_DEVICE,
-            counts: counts.into_iter().filter(|(count, _)| *count > 0).collect(),
+            uplinks: latest_of_each(found.examined, PER_DEVICE, dev_id),
+            counts: counts(&found.verdicts),
             fuel: mean(found.fuel_before).zip(mean(found.fuel_after)),
             fields: most(found.fields, |field| field.count).map(FieldRow::new).collect(),
             failures: most(found.failures, |failure| failure.count)

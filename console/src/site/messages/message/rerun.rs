@@ -7,13 +7,9 @@ use client::handler::HandlerClient;
 use similar::TextDiff;
 
 use crate::{
-    Error, Result,
+    Result,
     functions::trial::{self, Trial, Verdict},
-    site::{
-        functions,
-        page::{pretty, shown_lines},
-        viewer::InApplication,
-    },
+    site::{functions, page::pretty, viewer::InApplication},
 };
 
 /// Maximum time for finding the difference; then it is larger than it would have to be.
@@ -42,17 +38,16 @@ impl Rerun {
     /// Runs the live functions on an uplink.
     pub(super) async fn of(request: &InApplication, handler: &HandlerClient, record: Record) -> Result<Self> {
         let mut live = functions::live(request, handler).await?;
-        let trials = trial::run(handler, &live.functions.take().unwrap_or_default(), vec![record]).await?;
-        let trial = trials.into_iter().next().ok_or(Error::NotFound("message"))?;
-        Ok(Self::new(trial, &live))
+        let functions = live.functions.take().unwrap_or_default();
+        Ok(Self::new(trial::again(handler, &functions, record).await?, &live))
     }
 
-    fn new(Trial { record, now, fuel, verdict }: Trial, live: &Version) -> Self {
-        let is_other = matches!(verdict, Verdict::Changed | Verdict::Mended | Verdict::Broken)
+    fn new(Trial { record, before, now, verdict }: Trial, live: &Version) -> Self {
+        let fuel = now.fuel;
+        let is_other = matches!(verdict, Verdict::Changed | Verdict::NewlyDecoded | Verdict::NewlyFailing)
             || fuel.is_some_and(|fuel| fuel != record.fuel);
         let did_run = !record.functions.is_empty() && record.functions == live.hash;
-        let before = if record.failure.is_empty() { pretty(&record.fields) } else { shown_lines(&record.failure) };
-        let now = pretty(&now);
+        let (before, now) = (pretty(&before.text), pretty(&now.text));
         let diff = if verdict == Verdict::Equal || before == now { String::new() } else { diff(&before, &now) };
         Self { version: live.number, verdict, before, now, diff, fuel, is_unexplained: did_run && is_other }
     }
@@ -67,10 +62,15 @@ fn diff(before: &str, now: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functions::trial::Made;
+
+    fn made(text: &str, fuel: Option<u64>) -> Made {
+        Made { text: text.to_owned(), fuel, ..Made::default() }
+    }
 
     fn rerun(fields: &str, now: &str, verdict: Verdict) -> Rerun {
-        let record = Record { fields: fields.to_owned(), ..Record::default() };
-        Rerun::new(Trial { record, now: now.to_owned(), fuel: Some(7), verdict }, &Version::default())
+        let (before, now) = (made(fields, None), made(now, Some(7)));
+        Rerun::new(Trial { record: Record::default(), before, now, verdict }, &Version::default())
     }
 
     #[test]
@@ -86,14 +86,15 @@ mod tests {
         let is_unexplained = |functions: &str, fuel, verdict| {
             let record = Record { functions: functions.to_owned(), fuel: 7, ..Record::default() };
             let live = Version { hash: "aa".to_owned(), ..Version::default() };
-            Rerun::new(Trial { record, now: "{}".to_owned(), fuel, verdict }, &live).is_unexplained
+            let (before, now) = (made("{}", None), made("{}", fuel));
+            Rerun::new(Trial { record, before, now, verdict }, &live).is_unexplained
         };
         for (functions, fuel, verdict, expected) in [
             ("aa", Some(7), Verdict::Equal, false),
             ("aa", Some(8), Verdict::Equal, true),
             ("aa", Some(7), Verdict::Changed, true),
-            ("aa", None, Verdict::Broken, true),
-            ("aa", None, Verdict::StillFails, false),
+            ("aa", None, Verdict::NewlyFailing, true),
+            ("aa", None, Verdict::StillFailing, false),
             ("bb", Some(8), Verdict::Changed, false),
             ("", Some(0), Verdict::Changed, false),
         ] {
