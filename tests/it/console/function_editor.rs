@@ -37,6 +37,10 @@ const IN_SIGHT: &str = "const done = arguments[0]; const look = () => { \
      const seen = line?.closest('.cm-scroller').getBoundingClientRect(); \
      if (at?.top >= seen?.top && at.bottom <= seen.bottom) done(scrollY); else requestAnimationFrame(look); }; look();";
 
+/// The height of what is empty between the heading of the page and that of the results.
+const GAP: &str = "const [above, below] = ['.head', '#trials-heading'].map((part) => document.querySelector(part).getBoundingClientRect()); \
+     return below.top - above.bottom;";
+
 async fn open(browser: &Browser) {
     browser.open(PATH).await;
     browser.wait_for("Functions").await;
@@ -64,6 +68,8 @@ async fn edit(name: &'static str, look: Look) {
     wait_for_text(&browser, "span", "still failing").await;
     assert_eq!(marked(&browser).await, json!(["  throw new Error('<b>' + first);Error: <b>7"]));
     assert_eq!(browser.value("#decoder").await, FAILING);
+    let gap = ask(&browser, GAP).await.as_f64().unwrap();
+    assert!((0.0..30.0).contains(&gap), "{gap} pixels are empty between the heading and the results");
     browser.look("console-editor-failed").await;
 
     browser.write("#decoder", "function Decoder( {").await;
