@@ -14,7 +14,7 @@ use types::Timestamp;
 
 use super::{
     failure::{Failure, Problem, partly},
-    page::{Frame, Page, Time, short, short_hex},
+    page::{Frame, Page, Time, short, short_fields, short_hex},
     viewer::InApplication,
 };
 use crate::{Error, Result, form::drafts::Fields, messages::history::Filter};
@@ -59,8 +59,8 @@ impl Row {
         let failed = matches!(record.outcome.as_str(), "failed" | "invalid") || record.kind.ends_with("errors");
         let result = match record.outcome.as_str() {
             "failed" => short(&record.failure),
-            "invalid" => format!("invalid: {}", short(&record.fields)),
-            _ => short(&record.fields),
+            "invalid" => format!("invalid: {}", short_fields(&record.fields)),
+            _ => short_fields(&record.fields),
         };
         Self {
             // Networks say at least when they received it.

@@ -20,7 +20,7 @@ use server::{
 use types::{HexBytes, Timestamp};
 
 use super::failure::Failure;
-use crate::{Console, Error};
+use crate::{Console, Error, messages::fields::spaced};
 
 /// Pages load only our own styles, pictures and scripts, call only this site, and submit forms to it.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -281,6 +281,13 @@ pub(super) fn short(text: &str) -> String {
     }
 }
 
+/// [`short`] for fields: lines break between them, and within words only if they have to.
+pub(super) fn short_fields(json: &str) -> String {
+    // One character more shows that it is cut.
+    let end = json.char_indices().nth(SHORT_CHARS + 1).map_or(json.len(), |(end, _)| end);
+    short(&spaced(&json[..end]))
+}
+
 /// A duration in microseconds, as it is read: `0.3 ms`, `34 ms`, `1.2 s`.
 pub(super) fn milliseconds(micros: u64) -> String {
     match micros {
@@ -323,5 +330,8 @@ mod tests {
         assert_eq!(pretty("{\"a\":\"\u{202e}x\"}"), "{\n  \"a\": \"\\u202ex\"\n}");
         assert_eq!(pretty("no \u{1b}JSON"), r"no \u001bJSON");
         assert_eq!(short(&"\u{202e}".repeat(SHORT_CHARS + 1)), r"\u202e".repeat(SHORT_CHARS) + "…");
+        let long = |length| format!("{{\"a\":1,\"b\":\"{}\"}}", "x".repeat(length));
+        assert_eq!(short_fields(&long(3)), r#"{"a":1, "b":"xxx"}"#);
+        assert!(short_fields(&long(SHORT_CHARS)).ends_with("xx…"));
     }
 }

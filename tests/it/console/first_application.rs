@@ -10,7 +10,7 @@ use crate::harness::{Network, PASSWORD, server_process::ServerProcess};
 const PATH: &str = "/console/first-application";
 const APPLICATION: &str = "/console/applications/alice-app";
 /// The result of the decoder, as a page has it.
-const DECODED: &str = "{&#34;temperature&#34;:23.96,&#34;humidity&#34;:55}";
+const DECODED: &str = "{&#34;temperature&#34;:23.96, &#34;humidity&#34;:55}";
 
 fn account(network: &Network) -> AccountClient {
     AccountClient::new(&network.stack.settings().client.auth_server).unwrap()

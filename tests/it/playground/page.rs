@@ -136,6 +136,8 @@ async fn a_file_is_opened_with_its_examples_and_each_runs() {
     assert_eq!(browser.value("#payloads").await, "7: 010203\n0: 01");
     shows(&browser, "outcome", "level").await;
     shows(&browser, "rows", "2 messages, 1 failed").await;
+    let result = "return document.querySelector(\"tr[data-place='0'] td:nth-child(4)\").textContent;";
+    assert_eq!(ask(&browser, result).await, "{\"kind\":\"a\", \"level\":1}");
     shows(&browser, "loaded", "Defines decoder (TS013), encoder (TS013)").await;
     shows(&browser, "encoded", "06 on port 5").await;
     shows(&browser, "encoded", "gives the same fields").await;

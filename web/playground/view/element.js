@@ -25,6 +25,11 @@ export function grouped(number) {
   return number.toLocaleString();
 }
 
+/** Compact JSON, or its beginning, with a space after each comma between values, where lines may break. */
+export function spaced(json) {
+  return json.replace(/"(?:[^"\\]|\\.)*"?|,/g, (part) => (part === "," ? ", " : part));
+}
+
 /** A number of things, in words. */
 export function counted(count, what) {
   return `${grouped(count)} ${what}${count === 1 ? "" : "s"}`;

@@ -1,7 +1,7 @@
 // Several messages with what came of each, as a table in pages.
 
 import { hexOf } from "../payload.js";
-import { element, grouped } from "./element.js";
+import { element, grouped, spaced } from "./element.js";
 
 const PAGE_ROWS = 100;
 /** Longer payloads and results are cut. */
@@ -111,7 +111,8 @@ export class RowsView {
 function resultOf(outcome) {
   if (outcome === undefined) return ["…", false];
   if (outcome.failure !== null) return [outcome.failure.text, true];
-  return [outcome.value.json, false];
+  // One character more shows that it is cut.
+  return [spaced(outcome.value.json.slice(0, CELL_CHARACTERS + 1)), false];
 }
 
 function cut(text) {

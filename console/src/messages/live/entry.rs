@@ -5,6 +5,8 @@ use serde::Serialize;
 use server::audit::visible;
 use types::{DevId, HexBytes, Metadata, Timestamp, Uplink};
 
+use crate::messages::fields::spaced;
+
 /// Maximum number of characters shown of the fields. History has the rest.
 const TEXT_CHARS_MAX: usize = 1000;
 /// Maximum number of bytes shown of the payload.
@@ -71,7 +73,7 @@ impl Entry {
             self.text.truncate(end);
             self.text.push('…');
         }
-        self.text = visible(&self.text).into_owned();
+        self.text = visible(&spaced(&self.text)).into_owned();
         self
     }
 }

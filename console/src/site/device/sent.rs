@@ -15,7 +15,7 @@ use super::Queued;
 use crate::{
     Result,
     site::{
-        page::{Time, hex, short},
+        page::{Time, hex, short, short_fields},
         viewer::InApplication,
     },
 };
@@ -231,7 +231,7 @@ impl Downlink {
     fn text(&self) -> String {
         let payload = match &self.payload_fields {
             Value::Null => self.bytes(),
-            fields => short(&fields.to_string()),
+            fields => short_fields(&fields.to_string()),
         };
         match (payload.is_empty(), self.port) {
             (true, _) => String::new(),

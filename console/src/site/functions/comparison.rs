@@ -11,7 +11,7 @@ use crate::{
         comparison::{Comparison, PER_DEVICE},
         trial::Verdict,
     },
-    site::page::short,
+    site::page::{short, short_fields},
 };
 
 /// Maximum number of fields, and of reasons, that are shown, the most frequent first.
@@ -78,7 +78,8 @@ impl ComparisonView {
 
 impl FieldRow {
     fn new((path, field): (String, ChangedField)) -> Self {
-        let side = |value: Option<Box<RawValue>>| value.map_or_else(|| "–".to_owned(), |value| short(value.get()));
+        let side =
+            |value: Option<Box<RawValue>>| value.map_or_else(|| "–".to_owned(), |value| short_fields(value.get()));
         let ChangedField { count, example } = field;
         Self {
             path: short(&path),

@@ -17,7 +17,7 @@ use crate::{
         trial::{self, MESSAGES_MAX, Trial, Verdict},
     },
     site::{
-        page::{Time, short, short_hex},
+        page::{Time, short_fields, short_hex},
         viewer::InApplication,
     },
 };
@@ -56,7 +56,7 @@ impl TrialRow {
     fn new(trial: Trial) -> Self {
         let Trial { record, before, now, verdict } = trial;
         // A failure has its line of the source and the logs below it.
-        let [before, now] = [before, now].map(|made| short(made.text.lines().next().unwrap_or_default()));
+        let [before, now] = [before, now].map(|made| short_fields(made.text.lines().next().unwrap_or_default()));
         Self {
             before,
             time: Time(record.time),

@@ -36,6 +36,39 @@ async fn a_message_is_opened_in_the_playground_with_the_version_that_ran() {
     browser.look("message-playground").await;
 }
 
+/// The number of words in some elements, and those that are broken although they have room on a line.
+const BROKEN_WORDS: &str = "const [range, words] = [document.createRange(), []]; \
+     for (const element of document.querySelectorAll(arguments[0])) for (const node of element.childNodes) { \
+     if (node.nodeType !== Node.TEXT_NODE) continue; \
+     for (const { 0: word, index } of node.data.matchAll(/\\S+/g)) if (word.length <= 30) { \
+     range.setStart(node, index); range.setEnd(node, index + word.length); \
+     words.push([word, range.getClientRects().length > 1]); } } \
+     return [words.length, words.filter(([, isBroken]) => isBroken)];";
+
+// Conformance: console: devices, messages, downlinks
+#[tokio::test]
+async fn fields_are_broken_between_words_on_a_phone() {
+    let network = Network::start().await;
+    let (alice, _visitor) = visitor(&network).await;
+    let decoder = "function Decoder() {
+        return { temperature: 20.99, description: 'soil', greenhouse: 'northwest', calibrated: true, serial: 'AB'.repeat(60) };
+    }";
+    alice.set_functions([decoder, "", ""]).await.unwrap();
+    alice.simulate("dev-1", &[8], 3).await.unwrap();
+    let message = format!("messages/{}", newest(&alice).await);
+    let Some(browser) = logged_in(&network, "fields-phone", Look { width: 375, ..DESK }).await else { return };
+    for (path, heading, part) in
+        [("messages", "Messages", "td.wide"), (message.as_str(), "Message from dev-1", "section > pre")]
+    {
+        browser.open(&format!("/console/applications/alice-app/{path}")).await;
+        browser.wait_for(heading).await;
+        let found = browser.client.execute(BROKEN_WORDS, vec![part.into()]).await.unwrap();
+        assert!(found[0].as_u64().unwrap() > 4 && found[1] == serde_json::json!([]), "{path}: {found}");
+        // What is too long for a line does not widen the page.
+        browser.look("fields").await;
+    }
+}
+
 #[tokio::test]
 async fn times_are_local_and_exact_in_their_titles() {
     let network = Network::start().await;
