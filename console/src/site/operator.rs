@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use self::{audit::Events, ranking::Ranking, usage::Usage};
 use super::{
     failure::{Failure, Problem},
-    page::{Frame, Page},
+    page::{Frame, Page, grouped},
     viewer::{Operator, Sent},
 };
 use crate::{
@@ -100,6 +100,10 @@ pub(super) async fn own_applications(console: &Console, session: &Session) -> BT
 }
 
 impl View {
+    fn mean_fuel(&self) -> Option<String> {
+        self.functions.mean_fuel.map(grouped)
+    }
+
     fn of(status: ServerStatus, own: &BTreeSet<String>) -> Self {
         let ServerStatus { services, owners, queues, applications, .. } = status;
         let ServerStatus { history, functions, ranking, audit, .. } = status;

@@ -288,6 +288,19 @@ pub(super) fn short_fields(json: &str) -> String {
     short(&spaced(&json[..end]))
 }
 
+/// A number with a comma after each thousand, as the playground writes it.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 /// A duration in microseconds, as it is read: `0.3 ms`, `34 ms`, `1.2 s`.
 pub(super) fn milliseconds(micros: u64) -> String {
     match micros {
@@ -321,6 +334,12 @@ mod tests {
         assert!(policy.contains("; form-action 'self' https://a.example; frame-ancestors 'none'"), "{policy}");
         assert_eq!(policy.matches("https://").count(), 2, "{policy}");
         assert_eq!(widened(POLICY, "img-src", "a\nb"), POLICY);
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        let numbers = [0, 999, 1000, 14_637, 208_327, 1_861_306].map(grouped);
+        assert_eq!(numbers, ["0", "999", "1,000", "14,637", "208,327", "1,861,306"]);
     }
 
     #[test]

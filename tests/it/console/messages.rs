@@ -259,7 +259,11 @@ async fn the_live_functions_run_again_on_a_message_and_change_nothing() {
     let id = newest(&alice).await;
     let path = format!("/console/applications/alice-app/messages/{id}");
     let page = visitor.post(&format!("{path}/run"), &[]).await;
-    assert!(page.html.contains("With version 1, which is live") && page.html.contains("still failing"), "{}", page.html);
+    assert!(
+        page.html.contains("With version 1, which is live") && page.html.contains("still failing"),
+        "{}",
+        page.html
+    );
     alice.set_functions(["function Decoder(bytes) { return { celsius: bytes[0] }; }", "", ""]).await.unwrap();
     let page = visitor.post(&format!("{path}/run"), &[]).await;
     for part in ["With version 2, which is live", "newly decoded", "<ins>+  &#34;celsius&#34;: 8</ins>", "Fuel: "] {
@@ -267,6 +271,9 @@ async fn the_live_functions_run_again_on_a_message_and_change_nothing() {
     }
     let stored = visitor.get(&path).await;
     assert!(stored.html.contains("/versions/1") && !stored.html.contains("celsius&#34;"), "{}", stored.html);
+    let fuel = alice.handler.get_record(&alice.app_id, &id).await.unwrap().fuel;
+    let fuel = format!("<dt>Fuel</dt><dd>{},{:03}</dd>", fuel / 1000, fuel % 1000);
+    assert!(stored.html.contains(&fuel), "{fuel}: {}", stored.html);
     assert_eq!(newest(&alice).await, id);
 }
 

@@ -272,7 +272,7 @@ async fn an_audit_log_that_cannot_be_read_is_named_and_the_rest_stays() {
     let (_network, [alice, ..]) = start(Some(Fake { audit, ..Fake::named("everything") })).await;
     let page = alice.get(PATH).await;
     assert!(page.status == 200 && page.html.contains("cannot read `/var/lib/audit.log`"), "{}", page.html);
-    for part in ["everything", "not connected", "90%", "3775", "The disk refused the last records"] {
+    for part in ["everything", "not connected", "90%", "3,775", "The disk refused the last records"] {
         assert!(page.html.contains(part), "{part}: {}", page.html);
     }
     let page = alice.get(&format!("{PATH}?owner=user+carol")).await;

@@ -81,6 +81,8 @@ async fn a_share_of_the_devices_gets_functions_that_are_then_promoted() {
         assert!(page.html.contains(&format!(">{uplinks}<span")), "{uplinks}: {}", page.html);
     }
     for fuel in [tried.mean_fuel, live.mean_fuel] {
+        assert!((1000..1_000_000).contains(&fuel), "{fuel}");
+        let fuel = format!("{},{:03}", fuel / 1000, fuel % 1000);
         assert!(page.html.contains(&format!(">{fuel}</td>")), "{fuel}: {}", page.html);
     }
     let versions = visitor.get("/console/applications/alice-app/versions").await;

@@ -70,7 +70,7 @@ class Gathered {
 
   count() {
     this.#count += 1;
-    if (this.#count > FILES_MAX) throw new Error(`There are more than ${FILES_MAX.toLocaleString()} files: open a folder inside.`);
+    if (this.#count > FILES_MAX) throw new Error(`There are more than ${FILES_MAX.toLocaleString("en")} files: open a folder inside.`);
   }
 
   add(path, file, handle) {

@@ -4,7 +4,7 @@ import { element, grouped } from "./element.js";
 
 /** More lines than these have no bar: the most expensive ones count. */
 const LINES_MAX = 200;
-const SHORT = new Intl.NumberFormat(undefined, { notation: "compact", maximumSignificantDigits: 3 });
+const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 
 export class CostsView {
   #editor;

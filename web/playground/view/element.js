@@ -20,9 +20,9 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-/** A number with the separators of the reader's language. */
+/** A number with a comma after each thousand, as the console and the documentation write it. */
 export function grouped(number) {
-  return number.toLocaleString();
+  return number.toLocaleString("en");
 }
 
 /** Compact JSON, or its beginning, with a space after each comma between values, where lines may break. */

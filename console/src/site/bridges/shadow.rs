@@ -1,7 +1,7 @@
 //! A network whose results are compared, as a section of the page.
 
 use crate::{
-    site::page::{Time, shown},
+    site::page::{Time, grouped, shown},
     status::{Count, ShadowCodecStatus, ShadowConnection, ShadowStatus},
 };
 
@@ -25,7 +25,7 @@ pub(super) struct Codec {
     pub(super) summary: String,
     pub(super) causes: String,
     pub(super) time_us_max: u64,
-    pub(super) fuel_max: u64,
+    pub(super) fuel_max: String,
 }
 
 impl Shadow {
@@ -56,6 +56,6 @@ impl Codec {
         let ShadowCodecStatus { name, summary, causes, time_us_max, fuel_max } = codec;
         let causes = causes.iter().map(|Count { what, count }| format!("{count} {}", shown(what)));
         let causes = causes.collect::<Vec<_>>().join(", ");
-        Self { name: shown(&name), summary: shown(&summary), causes, time_us_max, fuel_max }
+        Self { name: shown(&name), summary: shown(&summary), causes, time_us_max, fuel_max: grouped(fuel_max) }
     }
 }

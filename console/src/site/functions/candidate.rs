@@ -17,6 +17,7 @@ use crate::{
     Error, Result,
     site::{
         failure::{Failure, Problem, log},
+        page::grouped,
         viewer::{InApplication, Sent},
     },
 };
@@ -58,7 +59,7 @@ pub(super) struct ResultsRow {
     pub(super) failed: u64,
     /// The part of the uplinks on which it failed, in percent.
     pub(super) failed_percent: f64,
-    pub(super) mean_fuel: u64,
+    pub(super) mean_fuel: String,
 }
 
 impl CandidatePart {
@@ -131,6 +132,7 @@ impl ShareForm {
 impl ResultsRow {
     fn new(version: u32, devices: f64, Results { uplinks, failed, mean_fuel }: Results) -> Self {
         let failed_percent = rounded(100.0 * failed as f64 / uplinks.max(1) as f64);
+        let mean_fuel = grouped(mean_fuel);
         Self { version, devices: rounded(devices), uplinks, failed, failed_percent, mean_fuel }
     }
 }

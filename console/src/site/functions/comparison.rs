@@ -11,7 +11,7 @@ use crate::{
         comparison::{Comparison, PER_DEVICE},
         trial::Verdict,
     },
-    site::page::{short, short_fields},
+    site::page::{grouped, short, short_fields},
 };
 
 /// Maximum number of fields, and of reasons, that are shown, the most frequent first.
@@ -33,7 +33,7 @@ pub(super) struct ComparisonView {
     /// Files that the handler cannot read.
     pub(super) unreadable: BTreeSet<String>,
     /// Mean fuel of the live functions and of these; none without uplinks.
-    pub(super) fuel: Option<(u64, u64)>,
+    pub(super) fuel: Option<(String, String)>,
 }
 
 /// A field that would change, with an example.
@@ -56,7 +56,7 @@ impl ComparisonView {
     /// Shows what was found on the uplinks of a device, or of each device if `dev_id` is empty.
     pub(super) fn new(comparison: Comparison, dev_id: &str) -> Self {
         let Comparison { found, cut_off } = comparison;
-        let mean = |fuel: u64| fuel.checked_div(found.examined);
+        let mean = |fuel: u64| fuel.checked_div(found.examined).map(grouped);
         let fields_shown = shown_of(found.fields.len(), "changed fields");
         let failures_shown = shown_of(found.failures.len(), "reasons");
         Self {

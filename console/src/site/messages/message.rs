@@ -26,7 +26,7 @@ use crate::site::{
     failure::Failure,
     functions::candidate::rounded,
     messages::recorded_apart,
-    page::{Frame, Page, Time, hex, pretty, shown, shown_lines},
+    page::{Frame, Page, Time, grouped, hex, pretty, shown, shown_lines},
     viewer::InApplication,
 };
 use crate::{
@@ -80,6 +80,10 @@ impl Show {
     /// Returns true if other functions may help: they ran on an uplink, or an encoder failed.
     fn is_of_functions(&self) -> bool {
         self.record.kind == "up" || FailedLine::of(&self.record.failure).is_some()
+    }
+
+    fn fuel(&self) -> String {
+        grouped(self.record.fuel)
     }
 
     fn gateways(&self) -> &[GatewayMetadata] {

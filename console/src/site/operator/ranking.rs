@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    site::page::Time,
+    site::page::{Time, grouped},
     status::{ApplicationFunctions, FunctionRanking, FunctionSums},
 };
 
@@ -52,6 +52,14 @@ impl Row {
     pub(super) fn percent(&self) -> String {
         let FunctionSums { uplinks, failed, invalid, .. } = self.recent;
         format!("{:.1}", 100.0 * failed.saturating_add(invalid) as f64 / uplinks.max(1) as f64)
+    }
+
+    pub(super) fn mean_fuel(&self) -> String {
+        grouped(self.recent.mean_fuel)
+    }
+
+    pub(super) fn most_fuel(&self) -> String {
+        grouped(self.recent.fuel_max)
     }
 
     /// Number of all uplinks that failed or were refused.

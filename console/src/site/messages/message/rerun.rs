@@ -9,7 +9,11 @@ use similar::TextDiff;
 use crate::{
     Result,
     functions::trial::{self, Trial, Verdict},
-    site::{functions, page::pretty, viewer::InApplication},
+    site::{
+        functions,
+        page::{grouped, pretty},
+        viewer::InApplication,
+    },
 };
 
 /// Maximum time for finding the difference; then it is larger than it would have to be.
@@ -29,7 +33,7 @@ pub(super) struct Rerun {
     /// The lines that differ; empty if the results are equal.
     pub(super) diff: String,
     /// The fuel that the functions used; none if one of them failed.
-    pub(super) fuel: Option<u64>,
+    pub(super) fuel: Option<String>,
     /// True if the functions that ran then made something else of the same input.
     pub(super) is_unexplained: bool,
 }
@@ -49,7 +53,15 @@ impl Rerun {
         let did_run = !record.functions.is_empty() && record.functions == live.hash;
         let (before, now) = (pretty(&before.text), pretty(&now.text));
         let diff = if verdict == Verdict::Equal || before == now { String::new() } else { diff(&before, &now) };
-        Self { version: live.number, verdict, before, now, diff, fuel, is_unexplained: did_run && is_other }
+        Self {
+            version: live.number,
+            verdict,
+            before,
+            now,
+            diff,
+            fuel: fuel.map(grouped),
+            is_unexplained: did_run && is_other,
+        }
     }
 }
 
