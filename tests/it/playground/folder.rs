@@ -270,7 +270,7 @@ async fn edit_in(name: &'static str, look: Look) {
     give(&browser, &TREE).await;
     browser.click("#folder-details summary").await;
     browser.click("#folder-open").await;
-    shows(&browser, "folder-said", "codecs: 8 codecs. 3 problems").await;
+    shows(&browser, "folder-said", "Found 8 codecs in codecs. Choose one to open it in the editor. 3 problems").await;
     choose(&browser, "folder-codec", "own/meter").await;
     shows(&browser, "folder-verdict", "2 examples: 1 passed, 1 failed.").await;
     shows(&browser, "folder", "expected 6").await;

@@ -154,7 +154,8 @@ export class FolderView {
     this.#by("folder-body").hidden = codecs.length === 0;
     this.#drawChanged();
     const unread = problems.length === 0 ? "" : ` ${counted(problems.length, "problem")} with files: see below.`;
-    this.#say(codecs.length === 0 ? `There are no codecs in ${folder.name}.${unread}` : `${folder.name}: ${counted(codecs.length, "codec")}.${unread}`);
+    const found = `Found ${counted(codecs.length, "codec")} in ${folder.name}. ${codecs.length === 1 ? "It is in the editor." : "Choose one to open it in the editor."}`;
+    this.#say(codecs.length === 0 ? `There are no codecs in ${folder.name}.${unread}` : `${found}${unread}`);
     if (codecs.length > 0) await this.#choose(Math.max(0, codecs.findIndex(({ origin }) => script !== null && origin.script === script)));
   }
 
