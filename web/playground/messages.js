@@ -1,14 +1,15 @@
 // The messages in the field of payloads: one on each line, or one message of a network on several lines.
 
 import { readNetworkMessage } from "./network_message.js";
-import { bytesOfBase64, bytesOfHex } from "./payload.js";
+import { bytesOfBase64, bytesOfHex, isOddHex } from "./payload.js";
 
 /** More lines than these are not read. */
 export const MESSAGES_MAX = 5000;
+const ODD_HEX = "hexadecimal has two digits for each byte, and one is missing or too many; if it is Base64, choose that in Written in";
 
 /**
  * Reads messages: each has `payload`, `port` and `timeMs`, or `problem`, and the `line` where it begins. `notation` is
- * "hex", "base64", or empty to tell them apart.
+ * "hex", "base64", or empty to tell them apart; `isTakenForBase64` says that a payload was found to be that.
  */
 export function readMessages(text, { port, timeMs, notation }) {
   const whole = readWhole(text, port, timeMs);
@@ -41,15 +42,11 @@ function read(line, { port, timeMs, notation }) {
   }
   const [, ownPort, rest] = /^(\d{1,3}):(?![0-9a-f]{2}:)\s*(.*)$/i.exec(line) ?? [null, null, line];
   if (ownPort !== null && Number(ownPort) > 255) return { problem: `${ownPort} is no port: they are from 0 to 255` };
-  const payload = bytesOf(rest, notation);
+  if (notation === "" && isOddHex(rest)) return { problem: ODD_HEX };
+  const hex = notation === "base64" ? null : bytesOfHex(rest);
+  const payload = notation === "hex" ? hex : (hex ?? bytesOfBase64(rest));
   if (payload === null) return { problem: problemOf(notation) };
-  return { payload, port: ownPort === null ? port : Number(ownPort), timeMs };
-}
-
-function bytesOf(text, notation) {
-  if (notation === "hex") return bytesOfHex(text);
-  if (notation === "base64") return bytesOfBase64(text);
-  return bytesOfHex(text) ?? bytesOfBase64(text);
+  return { payload, port: ownPort === null ? port : Number(ownPort), timeMs, isTakenForBase64: notation === "" && hex === null };
 }
 
 function problemOf(notation) {

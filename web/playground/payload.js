@@ -10,6 +10,12 @@ export function bytesOfHex(text) {
   return Uint8Array.from(digits.match(/../g) ?? [], (byte) => parseInt(byte, 16));
 }
 
+/** Whether a text is hexadecimal but for a digit that is missing, or one too many. Base64 is rarely such a text. */
+export function isOddHex(text) {
+  const digits = text.trim().replace(/^0x/i, "").replace(/[\s:,-]+(?:0x)?/gi, "");
+  return digits.length % 2 === 1 && !/[^0-9a-f]/i.test(digits);
+}
+
 /** The bytes of Base64 in the usual alphabet or that of URLs; null if the text is something else. */
 export function bytesOfBase64(text) {
   const letters = text.trim().replace(/-/g, "+").replace(/_/g, "/");

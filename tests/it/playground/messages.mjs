@@ -23,6 +23,10 @@ test("a line is a payload in hexadecimal or Base64, which may name its port", ()
   assert.deepEqual(hex("abcd", { notation: "base64", port: 9 }), ["9 69b71d"]);
   assert.match(hex("CVw=", { notation: "hex" })[0], /^hexadecimal has/);
   assert.match(hex("zz!")[0], /^it is neither/);
+  // Base64 that one digit makes of hexadecimal is not what somebody means, unless they say so.
+  for (const odd of ["095", "0x09 5", "2: 09:5c:0"]) assert.match(hex(odd)[0], /^hexadecimal has two digits/);
+  assert.deepEqual(hex("095", { notation: "base64" }), ["1 d3de"]);
+  assert.deepEqual(readMessages("095c\nCVw=", DEFAULTS).map(({ isTakenForBase64 }) => isTakenForBase64), [false, true]);
   assert.match(hex("256: 00")[0], /^256 is no port/);
 });
 

@@ -73,7 +73,7 @@ export class RowsView {
   }
 
   #row(place) {
-    const { line, port, payload, problem } = this.#messages[place];
+    const { line, port, payload, problem, isTakenForBase64 } = this.#messages[place];
     const outcome = this.#outcomes[place];
     const [result, isFailed] = problem === undefined ? resultOf(outcome) : [problem, true];
     const name = problem === undefined ? cut(hexOf(payload)) || "(empty)" : "not read";
@@ -83,7 +83,7 @@ export class RowsView {
       { "data-place": String(place), "aria-selected": String(place === this.#selected) },
       element("td", {}, String(line)),
       element("td", { "data-label": "Port" }, problem === undefined ? String(port) : ""),
-      element("td", {}, button),
+      element("td", {}, button, isTakenForBase64 === true ? element("span", { class: "hint" }, "read as Base64") : null),
       element("td", { class: isFailed ? "failed" : "" }, cut(result)),
       element("td", { class: "number", "data-label": "Fuel" }, outcome === undefined || problem !== undefined ? "" : grouped(outcome.fuel)),
     );
