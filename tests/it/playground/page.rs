@@ -330,6 +330,12 @@ async fn look_at(name: &'static str, look: Look) {
     browser.click("tr[data-place='1'] button").await;
     shows(&browser, "outcome", "The decoder failed").await;
     browser.look("playground-failed").await;
+    paste(&browser, "payloads", &format!("{}\n01", "0102".repeat(30))).await;
+    shows(&browser, "rows", "2 messages, 1 failed").await;
+    let lines = "const cell = document.querySelector(\"tr[data-place='0'] td:nth-child(3)\"); \
+                 return Math.round(cell.getBoundingClientRect().height / parseFloat(getComputedStyle(cell).lineHeight));";
+    let lines = ask(&browser, lines).await.as_u64().unwrap();
+    assert!(look.width > 500 || (1..6).contains(&lines), "a payload of 120 digits is on {lines} lines");
 }
 
 // Conformance: playground
