@@ -63,5 +63,5 @@ function costOf({ line, fuel, runs }, all) {
 
 function summary({ fuel, outside, lines }, count) {
   const most = count < lines.length ? ` The ${count} lines that use most have one.` : "";
-  return `Bars show the fuel of lines: ${grouped(fuel - outside)} in all, and ${grouped(outside)} of the sandbox itself.${most}`;
+  return `Bars show the fuel of lines, which measures their work alike on every machine: ${grouped(fuel - outside)} in all, and ${grouped(outside)} of the sandbox itself.${most}`;
 }
