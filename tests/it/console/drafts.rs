@@ -42,6 +42,31 @@ async fn what_was_typed_comes_back_after_the_login() {
     assert!(page.html.contains("not been sent yet") && page.typed("payload") == "0102", "{}", page.html);
 }
 
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
+#[tokio::test]
+async fn a_long_function_outlives_its_login_and_what_somebody_else_saves_meanwhile() {
+    const PATH: &str = "/console/applications/alice-app/functions";
+    let (network, clock) = Network::with_clock(|_| ()).await;
+    let (alice, visitor) = visitor(&network).await;
+    let opened = visitor.get(PATH).await.value("base");
+    alice.set_functions(["function Decoder() { return { theirs: 1 }; }", "", ""]).await.unwrap();
+    clock.advance(EXPIRES);
+    let typed = format!("function Decoder() {{ return {{ mine: 1 }}; }}\n// \u{202e}{}", "x".repeat(200_000));
+    let save = async |base: &str| {
+        let form = [("do", "save"), ("base", base), ("payload_format", "custom"), ("decoder", typed.as_str())];
+        visitor.post(PATH, &form).await
+    };
+    let draft = save(&opened).await;
+    assert!(draft.path.starts_with("/console/drafts/") && draft.typed("decoder") == typed, "{}", draft.path);
+    let refused = save(&draft.value("base")).await;
+    assert!(refused.status == 409 && refused.typed("decoder") == typed, "{}", refused.status);
+    let (_, told) = refused.html.split_once("Someone else has saved version 2").unwrap();
+    assert!(told.split("<form").next().unwrap().contains("theirs"), "the difference is beside it");
+    // Whoever has seen that replaces it.
+    let saved = save(&refused.value("base")).await;
+    assert!(saved.html.contains("Saved.") && saved.value("base") == "3" && saved.typed("decoder") == typed);
+}
+
 // Conformance: console: webhooks created, tested, resent, deleted
 #[tokio::test]
 async fn a_draft_of_a_webhook_has_no_secrets() {

@@ -1,5 +1,7 @@
 //! The editor of functions in a real browser: what is typed there is what is sent, and the line that failed is marked.
 
+use std::time::Duration;
+
 use fantoccini::{Locator, key::Key};
 use serde_json::{Value, json};
 
@@ -20,6 +22,8 @@ use crate::{
 const PATH: &str = "/console/applications/alice-app/functions";
 const FAILING: &str = "function Decoder(bytes) {\n  var first = bytes[0];\n  throw new Error('<b>' + first);\n}";
 const MENDED: &str = "function Decoder(bytes) {\n  return { n: bytes[0] };\n}";
+/// Longer than a token is valid, and shorter than a session of the account site.
+const EXPIRES: Duration = Duration::from_secs(2 * 3600);
 /// Maximum size of the scripts that a page without an editor loads, compressed.
 const SCRIPT_BYTES_MAX: u64 = 60_000;
 
@@ -128,6 +132,32 @@ async fn a_failed_line_of_a_long_function_is_in_sight_and_in_words() {
     let described = ask(&browser, described).await;
     assert!(described.as_str().unwrap().contains("Line 202: Error: too short"), "{described}");
     browser.look("console-editor-long").await;
+}
+
+// Conformance: console: functions edited with highlighting; the failed line is marked
+#[tokio::test]
+async fn what_is_typed_outlives_the_login_and_another_editor() {
+    let (network, clock) = Network::with_clock(|_| ()).await;
+    let (alice, _visitor) = visitor(&network).await;
+    let look = Look { width: 375, ..DESK };
+    let Some(browser) = logged_in(&network, "editor-conflict", look).await else { return };
+    open(&browser).await;
+    browser.write("#decoder", MENDED).await;
+    let theirs = format!("function Decoder() {{ return {{ theirs: '{}' }}; }}", "long ".repeat(40));
+    alice.set_functions([&theirs, "", ""]).await.unwrap();
+    clock.advance(EXPIRES);
+    browser.click("button[value=save]").await;
+    wait_for_text(&browser, "p", "may not have been saved").await;
+    assert_eq!(browser.value("#decoder").await, MENDED);
+    browser.look("console-editor-draft").await;
+    browser.click("button[value=save]").await;
+    wait_for_text(&browser, "h2", "Someone else has saved version 2").await;
+    wait_for_text(&browser, "pre", "theirs").await;
+    assert_eq!(browser.value("#decoder").await, MENDED);
+    browser.look("console-editor-conflict").await;
+    browser.click("button[value=save]").await;
+    wait_for_text(&browser, "p", "Saved.").await;
+    assert_eq!([browser.value("#decoder").await, browser.value("input[name=base]").await], [MENDED, "3"]);
 }
 
 // Conformance: console: functions edited with highlighting; the failed line is marked

@@ -117,6 +117,18 @@ async fn what_nobody_sees_in_texts_of_functions_and_devices_is_escaped() {
     check(application, &[r"\u202ekitchen"]).await;
     check(&format!("{application}/devices/dev-1/delete"), &[r"\u202ekitchen"]).await;
     check(&format!("{application}/devices/dev-1/charts"), &[r">number\u202e</a>"]).await;
+    let decoder = r"function Decoder(bytes) { return { text: 'tried\u202e', 'number\u202e': 2 }; }";
+    for (action, parts) in [
+        ("try", [r"tried\u202e&#34;", r"decoded\u202e&#34;", " failed (line 3"]),
+        ("compare", [r"tried\u202e&#34;", r"decoded\u202e&#34;", r"fields.number\u202e"]),
+    ] {
+        let form = [("do", action), ("base", "2"), ("payload_format", "custom"), ("decoder", decoder)];
+        let page = visitor.post(&format!("{application}/functions"), &form).await;
+        assert!(!page.html.contains(['\u{1b}', '\u{202e}', '\u{2066}']), "{}", page.html);
+        for part in parts {
+            assert!(page.html.contains(part), "{action}: {part}: {}", page.html);
+        }
+    }
 }
 
 // Conformance: console: devices, messages, downlinks
@@ -150,6 +162,10 @@ async fn five_thousand_fields_are_whole_on_their_message_and_bounded_elsewhere()
     let compared = visitor.post(&format!("{application}/functions"), &form).await;
     assert_eq!(compared.html.matches("data-label=\"Uplinks\"").count(), 50, "{}", compared.html);
     assert!(compared.html.contains("50 of 100 or more changed fields are shown"), "{}", compared.html);
+    let form = [("do", "try"), ("base", "2"), ("payload_format", "custom"), ("decoder", changed.as_str())];
+    let tried = visitor.post(&format!("{application}/functions"), &form).await;
+    assert!(tried.html.contains("1 changed") && tried.html.contains("field_0&#34;:2"), "{}", tried.html);
+    assert!(!tried.html.contains("field_4999"), "{}", tried.html);
 }
 
 #[tokio::test]
