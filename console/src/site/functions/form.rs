@@ -16,6 +16,9 @@ const FORMATS: [(&str, &str); 5] = [
     ("chirpstack3", "Functions for ChirpStack 3"),
     ("cayennelpp", "Cayenne LPP"),
 ];
+/// The numbers of rows between which a field has as many as its source.
+const ROWS_MIN: usize = 8;
+const ROWS_MAX: usize = 20;
 /// The share that the form proposes, in percent.
 const SHARE: &str = "5";
 
@@ -61,6 +64,11 @@ impl FunctionsForm {
         FORMATS
     }
 
+    /// The rows of the field of a source. The editor grows beyond them.
+    pub(super) fn rows(&self, source: &str) -> usize {
+        (source.lines().count() + 1).clamp(ROWS_MIN, ROWS_MAX)
+    }
+
     /// Name, label, source and purpose of each function.
     pub(super) fn sources(&self) -> [(&'static str, &'static str, &str, &'static str); 4] {
         let Application { decoder, converter, validator, encoder, .. } = &self.functions;
@@ -93,6 +101,12 @@ mod tests {
     fn a_format_has_the_name_that_the_form_shows() {
         assert_eq!(format_name("custom"), "Functions, dialect detected");
         assert_eq!(format_name("of tomorrow"), "of tomorrow");
+    }
+
+    #[test]
+    fn a_field_is_as_long_as_its_source() {
+        let rows = |lines: usize| FunctionsForm::default().rows(&"x\n".repeat(lines));
+        assert_eq!([0, 7, 11, 19, 300].map(rows), [8, 8, 12, 20, 20]);
     }
 
     #[test]
