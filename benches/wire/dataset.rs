@@ -57,7 +57,6 @@ impl Dataset {
         let redis = self.redis.as_ref();
         let redis = redis.map(|redis| RedisSettings { urls: vec![redis.url()], ..RedisSettings::default() });
         settings.store = StoreSettings { redis, ..StoreSettings::default() };
-        settings.sandbox.cache_dir = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
         settings
     }
 

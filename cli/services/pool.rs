@@ -10,23 +10,14 @@ const WAITING: &str = "airlock_sandbox_waiting_messages";
 /// Interval at which waiting messages are counted.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Starts a worker pool; a line says so when that compiles the guest. `owner` names it in metrics.
+/// Starts a worker pool; `owner` names it in metrics.
 pub(crate) async fn start(owner: &'static str, settings: &Settings) -> anyhow::Result<Pool> {
     let settings = settings.clone();
-    let start = move || Engine::reporting(&settings, &|| report_compiling(&settings));
-    let engine = tokio::task::spawn_blocking(start).await??;
+    let engine = tokio::task::spawn_blocking(move || Engine::new(&settings)).await??;
     let pool = Pool::start(Arc::new(engine))?;
     describe_gauge!(WAITING, "Messages that wait for a sandbox, by the owner of the sandboxes");
     tokio::spawn(report_waiting(gauge!(WAITING, "pool" => owner), pool.waiting_counter()));
     Ok(pool)
-}
-
-/// Says why this start takes longer: the cache has no sandbox, one of another version, or a damaged one.
-fn report_compiling(settings: &Settings) {
-    match &settings.cache_dir {
-        Some(dir) => tracing::info!(cache_dir = %dir.display(), "compiling the sandbox: none in the cache fits"),
-        None => tracing::info!("compiling the sandbox: set sandbox.cache_dir to keep it for the next start"),
-    }
 }
 
 /// Reports until the pool has gone. The sandboxes know nothing of metrics, and this costs a message nothing.

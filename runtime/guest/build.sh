@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the guest: `build.sh` writes runtime/guest.wasm and guest.sums, `build.sh --check` says whether it would be the
+# Builds the guest: `build.sh` writes runtime/guest.wasm, its machine code for x86-64 and guest.sums, `build.sh --check` says whether it would be the
 # same bytes. `build.sh --check-changed` does that unless the very same files passed it before with this target directory:
 # a commit can change guest.wasm and guest.sums together, but not what was built here.
 # `build.sh --packages` says which packages are missing. `build.sh --unmetered FILE` writes a guest that charges no fuel,
@@ -15,6 +15,7 @@ target=${CARGO_TARGET_DIR:-$guest/target}
 work=$target/guest
 triple=wasm32-wasip1
 c_stack_bytes=262144
+built="guest.wasm guest-x86_64.bin counting-guest-x86_64.bin"
 
 fail() {
     echo "build.sh: $1" >&2
@@ -94,6 +95,7 @@ finish() {
         --strip-debug --strip-producers "$work/snapshot.wasm" -o "$work/optimized.wasm"
     "$tool" meter "$work/optimized.wasm" "$work/guest.wasm"
     "$tool" check "$work/guest.wasm"
+    "$tool" compile "$work/guest.wasm" "$work/guest-x86_64.bin" "$work/counting-guest-x86_64.bin"
 }
 
 # What the tests compare, so that nobody forgets to build: the module, and everything that it is built from.
@@ -122,7 +124,9 @@ check() {
     missing=$(missing_packages)
     [ -z "$missing" ] || fail "guest.wasm was built with other packages; install: $(echo $missing)"
     build
-    cmp "$work/guest.wasm" "$guest/../guest.wasm" || fail "guest.wasm is not what its sources give; run build.sh and commit"
+    for file in $built; do
+        cmp "$work/$file" "$guest/../$file" || fail "$file is not what its sources give; run build.sh and commit"
+    done
     write_sums >"$target/checked"
     echo "guest.wasm is what its sources give"
 }
@@ -143,7 +147,7 @@ case "${1:-}" in
     ;;
 "")
     build
-    cp "$work/guest.wasm" "$guest/../guest.wasm"
+    for file in $built; do cp "$work/$file" "$guest/../$file"; done
     write_sums >"$guest/../guest.sums"
     ;;
 *) fail "unknown argument $1; expected --check, --check-changed, --packages, --unmetered FILE or nothing" ;;

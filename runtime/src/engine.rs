@@ -20,6 +20,8 @@ use crate::load::module_cache::ModuleCache;
 use crate::memory::reset::Reset;
 use crate::profile::instrument;
 use crate::sandbox::Sandbox;
+#[cfg(feature = "compiler")]
+use crate::sandbox::host;
 use crate::sandbox::host::Host;
 use crate::sandbox::instance::{Instance, Operation, Task, deadline};
 use crate::settings::Settings;
@@ -36,14 +38,9 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Compiles the guest, or loads it from the cache, and probes what the kernel supports.
+    /// Loads the guest's machine code, and probes what the kernel supports.
     pub fn new(settings: &Settings) -> Result<Self, Error> {
         Self::with_reset(settings, Reset::probe())
-    }
-
-    /// Like [`new`](Self::new); calls `compiling` before it compiles the guest, which takes seconds.
-    pub fn reporting(settings: &Settings, compiling: &dyn Fn()) -> Result<Self, Error> {
-        Self::build(settings, Reset::probe(), GUEST, compiling)
     }
 
     /// An engine whose sandboxes can also count the cost of each step of a script, for [`Sandbox::call_recorded`].
@@ -52,24 +49,31 @@ impl Engine {
         // Its guest is another one, so neither cache may be shared.
         let cache_dir = settings.cache_dir.as_ref().map(|dir| dir.join("profiling"));
         let settings = Settings { cache_dir, cache_bytes_max: 0, ..settings.clone() };
-        Self::build(&settings, Reset::probe(), &instrument::instrument(GUEST)?, &|| ())
+        Self::build(&settings, Reset::probe(), &instrument::instrument(GUEST)?)
     }
 
     /// An engine with a given way to restore memories, which the system must support. For tests and benchmarks.
     #[doc(hidden)]
     pub fn with_reset(settings: &Settings, reset: Reset) -> Result<Self, Error> {
-        Self::build(settings, reset, GUEST, &|| ())
+        Self::build(settings, reset, GUEST)
     }
 
-    /// An engine with another guest, to compare the two. For benchmarks.
+    /// The files to build in for a guest: `guest-x86_64.bin` and `counting-guest-x86_64.bin`. For the guest's build.
+    #[cfg(feature = "compiler")]
+    #[doc(hidden)]
+    pub fn built_in_files(guest: &[u8]) -> Result<[Vec<u8>; 2], Error> {
+        Ok([host::built_in_file(guest)?, host::built_in_file(&instrument::instrument(guest)?)?])
+    }
+
+    /// An engine with another guest, which only builds with a compiler can run. For tests and benchmarks.
     #[doc(hidden)]
     pub fn with_guest(settings: &Settings, guest: &[u8]) -> Result<Self, Error> {
-        Self::build(settings, Reset::probe(), guest, &|| ())
+        Self::build(settings, Reset::probe(), guest)
     }
 
-    pub(crate) fn build(settings: &Settings, reset: Reset, guest: &[u8], compiling: &dyn Fn()) -> Result<Self, Error> {
+    pub(crate) fn build(settings: &Settings, reset: Reset, guest: &[u8]) -> Result<Self, Error> {
         settings.check().map_err(Error::Settings)?;
-        let host = Arc::new(Host::new(settings, reset, guest, compiling)?);
+        let host = Arc::new(Host::new(settings, reset, guest)?);
         let cache = ModuleCache::open(settings.cache_dir.as_deref(), settings.cache_bytes_max)?;
         tracing::info!(reset = reset.name(), "sandboxes are ready");
         if reset != Reset::PageScan {

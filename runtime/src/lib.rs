@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(not(any(target_arch = "x86_64", feature = "compiler")))]
+compile_error!("machine code of the guest is built in for x86-64 alone: add `--features compiler`");
+
 mod contract;
 mod engine;
 mod error;

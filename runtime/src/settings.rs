@@ -11,7 +11,7 @@ use crate::limits::Limits;
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Directory that caches the compiled sandbox and loaded functions between starts. If unset, nothing is cached.
+    /// Directory that caches loaded functions between starts. If unset, nothing is cached.
     pub cache_dir: Option<PathBuf>,
     /// Maximum size of cached functions in that directory, in bytes; the oldest are deleted first. Zero caches none.
     pub cache_bytes_max: u64,

@@ -1,7 +1,7 @@
 //! The environment of a bridge in the tests of each network.
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, OnceLock},
 };
 
@@ -9,12 +9,11 @@ use bridge::Environment;
 use runtime::{Engine, Pool};
 use server::system::{OsRandom, SystemClock};
 
-/// Compiling the sandbox takes seconds, so all tests share one.
+/// All tests share its threads and memory.
 fn pool() -> Arc<Pool> {
     static POOL: OnceLock<Arc<Pool>> = OnceLock::new();
     let start = || {
-        let cache_dir = Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")));
-        let settings = runtime::Settings { cache_dir, workers: 2, ..runtime::Settings::default() };
+        let settings = runtime::Settings { workers: 2, ..runtime::Settings::default() };
         Arc::new(Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap())
     };
     POOL.get_or_init(start).clone()

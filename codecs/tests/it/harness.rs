@@ -37,12 +37,11 @@ pub struct Service {
     stop: CancellationToken,
 }
 
-/// Compiling the sandbox takes seconds, so all tests share one.
+/// All tests share its threads and memory.
 pub fn pool() -> Arc<Pool> {
     static POOL: OnceLock<Arc<Pool>> = OnceLock::new();
     let start = || {
-        let cache_dir = Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")));
-        let settings = runtime::Settings { cache_dir, workers: 2, ..runtime::Settings::default() };
+        let settings = runtime::Settings { workers: 2, ..runtime::Settings::default() };
         Arc::new(Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap())
     };
     POOL.get_or_init(start).clone()

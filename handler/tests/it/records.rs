@@ -2,7 +2,7 @@
 
 mod deletions;
 
-use std::{future::poll_fn, num::NonZeroUsize, path::PathBuf, pin::pin, sync::Arc};
+use std::{future::poll_fn, num::NonZeroUsize, pin::pin, sync::Arc};
 
 use futures::FutureExt;
 use handler::{
@@ -93,16 +93,9 @@ impl Fixture {
 }
 
 pub fn pool() -> Pool {
-    // Caches the compiled guest between test runs, but no functions. The time limits are out of reach on a busy
-    // machine.
+    // The time limits are out of reach on a busy machine.
     let limits = Limits { time_ms_max: 60_000, load_time_ms_max: 60_000, ..Limits::default() };
-    let settings = runtime::Settings {
-        cache_dir: Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))),
-        cache_bytes_max: 0,
-        workers: 1,
-        limits,
-        ..Default::default()
-    };
+    let settings = runtime::Settings { workers: 1, limits, ..Default::default() };
     Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap()
 }
 

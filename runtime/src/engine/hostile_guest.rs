@@ -82,7 +82,7 @@ fn a_guest_that_allocates_no_request_buffer_fails_the_load() {
 
 fn engine(guest: &[u8], reset: Reset) -> Arc<Engine> {
     let limits = Limits { time_ms_max: 20, ..Limits::default() };
-    Arc::new(Engine::build(&Settings { limits, ..Settings::default() }, reset, guest, &|| ()).unwrap())
+    Arc::new(Engine::build(&Settings { limits, ..Settings::default() }, reset, guest).unwrap())
 }
 
 fn call(port: u8) -> Call {

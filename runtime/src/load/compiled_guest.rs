@@ -1,109 +1,51 @@
-//! Caches the compiled guest on disk, so that only the first start compiles it.
-#![allow(unsafe_code, reason = "loads machine code that this program wrote itself")]
+//! The guest as machine code: built in for x86-64, so that no start compiles it, and no build needs the compiler.
+#![allow(unsafe_code, reason = "loads machine code that is part of this program, or that it wrote itself")]
 
-use std::fs::{self, File};
-use std::hash::{Hash, Hasher};
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+#[cfg(feature = "compiler")]
+mod compile;
+
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use wasmtime::{Engine, Module};
 
+#[cfg(feature = "compiler")]
+pub(crate) use compile::built_in_file;
+
 use crate::error::Error;
-use crate::load::atomic_file::{self, remove_abandoned};
 
-const PREFIX: &str = "guest-";
-const SUFFIX: &str = ".compiled";
-/// A compiled guest takes a few MB; a larger file is not one.
-const FILE_BYTES_MAX: u64 = 64 << 20;
+/// The guest, and the one that counts steps, as [`built_in_file`] wrote them when the guest was built.
+#[cfg(target_arch = "x86_64")]
+const BUILT_IN: [&[u8]; 2] =
+    [include_bytes!("../../guest-x86_64.bin"), include_bytes!("../../counting-guest-x86_64.bin")];
+#[cfg(not(target_arch = "x86_64"))]
+const BUILT_IN: [&[u8]; 0] = [];
 
-/// Loads the compiled guest from `dir`, or compiles it and saves it there. Calls `compiling` before it compiles.
-///
-/// Failing to save it only slows down the next start, because the guest is compiled again; it is logged and not an
-/// error.
-pub(crate) fn load_or_compile(
-    engine: &Engine,
-    code: &[u8],
-    dir: Option<&Path>,
-    compiling: &dyn Fn(),
-) -> Result<Module, Error> {
-    let compile = || {
-        compiling();
-        Module::new(engine, code).map_err(|error| Error::Compile(error.into()))
+/// Machine code takes a few MB; more is a mistake.
+const MACHINE_CODE_BYTES_MAX: usize = 64 << 20;
+
+/// Loads the machine code of a guest: what is built in for it, or else what a build with a compiler finds in
+/// `cache_dir` or compiles.
+pub(crate) fn load(engine: &Engine, code: &[u8], cache_dir: Option<&Path>) -> Result<Module, Error> {
+    let digest = Sha256::digest(code);
+    let Some(packed) = BUILT_IN.into_iter().find_map(|file| file.strip_prefix(digest.as_slice())) else {
+        return compile(engine, code, cache_dir);
     };
-    let Some(dir) = dir else { return compile() };
-    let path = dir.join(format!("{PREFIX}{}{SUFFIX}", key(engine, code)));
-    if let Some(module) = load(engine, &path) {
-        tracing::debug!(path = %path.display(), "loaded the compiled guest");
-        return Ok(module);
-    }
-    let module = compile()?;
-    if let Err(source) = save(&module, dir, &path) {
-        tracing::warn!(path = %path.display(), error = %source, "cannot save the compiled guest: check the cache directory");
-    }
-    Ok(module)
+    let machine_code = miniz_oxide::inflate::decompress_to_vec_with_limit(packed, MACHINE_CODE_BYTES_MAX)
+        .map_err(|error| Error::Compile(error.to_string().into()))?;
+    deserialize(engine, &machine_code).map_err(|error| Error::Compile(error.into()))
 }
 
-/// The cache key: differs for another guest, Wasmtime version, configuration or processor.
-fn key(engine: &Engine, code: &[u8]) -> String {
-    let mut sha = Sha(Sha256::new_with_prefix(code));
-    engine.precompile_compatibility_hash().hash(&mut sha);
-    sha.0.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+#[cfg(feature = "compiler")]
+use compile::load_or_compile as compile;
+
+#[cfg(not(feature = "compiler"))]
+fn compile(_: &Engine, _: &[u8], _: Option<&Path>) -> Result<Module, Error> {
+    Err(Error::Guest("this program has no machine code for it, and no compiler".into()))
 }
 
-/// Loads a saved module; `None` if it is missing, damaged, or another user could have written it.
-fn load(engine: &Engine, path: &Path) -> Option<Module> {
-    let mut file = File::open(path).ok()?;
-    let metadata = file.metadata().ok()?;
-    let ours = metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o077 == 0;
-    if !ours || metadata.len() > FILE_BYTES_MAX {
-        tracing::warn!(path = %path.display(), "ignored a compiled guest that another user may have written");
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).ok()?;
-    let (digest, machine_code) = bytes.split_at_checked(32)?;
-    if Sha256::digest(machine_code).as_slice() != digest {
-        tracing::warn!(path = %path.display(), "ignored a damaged compiled guest");
-        return None;
-    }
-    // SAFETY: the machine code is as trusted as this program. The file belongs to the user, nobody else may read or
-    // write it, and it is intact: its content matches the digest that was written with it.
-    unsafe { Module::deserialize(engine, machine_code) }.ok()
-}
-
-/// Saves the module atomically, so that a process that starts meanwhile never sees half of it.
-fn save(module: &Module, dir: &Path, path: &Path) -> io::Result<()> {
-    let machine_code = module.serialize().map_err(io::Error::other)?;
-    fs::create_dir_all(dir)?;
-    remove_abandoned(dir);
-    atomic_file::write(path, &[&Sha256::digest(&machine_code), &machine_code])?.persist(path)?;
-    remove_others(dir, path)
-}
-
-fn remove_others(dir: &Path, path: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with(PREFIX) && name.ends_with(SUFFIX) && entry.path() != path {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-/// SHA-256 as a `Hasher`.
-struct Sha(Sha256);
-
-impl Hasher for Sha {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        // Required by the trait; `key` uses the whole digest.
-        0
-    }
+/// `machine_code` must be part of this program, or written by it.
+fn deserialize(engine: &Engine, machine_code: &[u8]) -> wasmtime::Result<Module> {
+    // SAFETY: the machine code is as trusted as this program, as both callers ensure.
+    unsafe { Module::deserialize(engine, machine_code) }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use wasmtime::{Config, Engine, InstancePre, Linker, OptLevel, ResourceLimiter, Strategy, WasmFeatures};
+use wasmtime::{Config, Engine, InstancePre, Linker, ResourceLimiter, WasmFeatures};
 
 use crate::error::Error;
 use crate::load::compiled_guest;
@@ -21,6 +21,9 @@ use crate::memory::watchdog::Watchdog;
 use crate::profile::recorder::Recorder;
 use crate::settings::Settings;
 
+/// What machine code is built in for.
+#[cfg(feature = "compiler")]
+const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// Native stack of compiled code. A thread that runs functions should have 2 MiB, the default.
 const STACK_BYTES_MAX: usize = 512 * 1024;
 /// The guest's one table holds the functions that it calls by pointer.
@@ -42,14 +45,13 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Compiles `guest`, after a call of `compiling`, or loads it from the cache.
-    pub(crate) fn new(settings: &Settings, reset: Reset, guest: &[u8], compiling: &dyn Fn()) -> Result<Self, Error> {
+    /// Loads the machine code of `guest`, and starts the watchdog.
+    pub(crate) fn new(settings: &Settings, reset: Reset, guest: &[u8]) -> Result<Self, Error> {
         let guest = Guest::parse(guest)?;
         let memory = Arc::new(HostMemory::default());
         let engine = Engine::new(&config(&memory)).map_err(|error| Error::Compile(error.into()))?;
         features::check(&engine)?;
-        let cache_dir = settings.cache_dir.as_deref();
-        let module = compiled_guest::load_or_compile(&engine, &guest.code, cache_dir, compiling)?;
+        let module = compiled_guest::load(&engine, &guest.code, settings.cache_dir.as_deref())?;
         let pre = Linker::new(&engine).instantiate_pre(&module).map_err(|error| Error::Guest(error.to_string()))?;
         let tick = Duration::from_millis((settings.limits.time_ms_max / 10).clamp(1, 25));
         Ok(Self {
@@ -103,13 +105,19 @@ impl Host {
     }
 }
 
+/// The file to build in for a guest, which every processor of the target can run.
+#[cfg(feature = "compiler")]
+pub(crate) fn built_in_file(guest: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut config = config(&Arc::default());
+    let engine = config.target(TARGET).and_then(|config| Engine::new(config));
+    compiled_guest::built_in_file(&engine.map_err(|error| Error::Compile(error.into()))?, &Guest::parse(guest)?.code)
+}
+
 /// `Mapping` and `Guest` rely on these settings; everything else is off. So is the canonicalization of NaN, which takes
 /// 2% of a message: QuickJS gives every NaN the same bits when it makes a value of it, so scripts see no others.
 fn config(memory: &Arc<HostMemory>) -> Config {
     let mut config = Config::new();
     config
-        .strategy(Strategy::Cranelift)
-        .cranelift_opt_level(OptLevel::Speed)
         .wasm_features(WasmFeatures::all(), false)
         .wasm_features(FEATURES, true)
         .max_wasm_stack(STACK_BYTES_MAX)

@@ -1,6 +1,5 @@
 //! The test harness: an engine with one sandbox, and helpers to run functions in it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use airlock_runtime::{
@@ -90,16 +89,10 @@ impl Harness {
     }
 }
 
-/// Defaults, except that the compiled guest is cached between test runs, functions are not, and the time limit is so
-/// long that a busy machine does not reach it.
+/// Defaults, except that functions are not cached, and the time limit is so long that a busy machine does not reach it.
 pub(crate) fn settings() -> Settings {
     let limits = Limits { time_ms_max: 600_000, load_time_ms_max: 600_000, ..Limits::default() };
-    Settings {
-        cache_dir: Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))),
-        cache_bytes_max: 0,
-        limits,
-        ..Settings::default()
-    }
+    Settings { limits, ..Settings::default() }
 }
 
 /// One source in `slot`.

@@ -4,6 +4,8 @@ mod concurrency;
 mod loading;
 mod tenant;
 
+use std::path::PathBuf;
+
 use airlock_runtime::{Call, EntryPoint, FailureKind, Limits, Reset, Sandbox, Settings, Slot};
 use memchr::memmem;
 
@@ -76,8 +78,8 @@ fn check(paths: &[Path]) {
 impl Path {
     /// An engine for this path; it caches functions only if they are to be reloaded.
     fn harness(self, reset: Reset) -> Harness {
-        let cache_bytes_max = if self.next == Next::Reloaded { 64 << 20 } else { 0 };
-        Harness::with_way((reset, Settings { hot_max: self.hot_max, hot_after: 1, cache_bytes_max, ..settings() }))
+        let cache_dir = (self.next == Next::Reloaded).then(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")));
+        Harness::with_way((reset, Settings { hot_max: self.hot_max, hot_after: 1, cache_dir, ..settings() }))
     }
 }
 

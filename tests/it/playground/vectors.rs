@@ -9,8 +9,6 @@ use runtime::{
 use serde_json::{Value as Json, json};
 use workbench::{Codec, Example, Input};
 
-use crate::harness::cache;
-
 /// Codecs of our own: those of this repository, and those of the corpus that `AIRLOCK_CORPUS` names.
 const CODECS: [&str; 2] = ["tests/fixtures/codecs", "workbench/tests/fixtures"];
 const CORPUS: &str = "AIRLOCK_CORPUS";
@@ -127,7 +125,7 @@ pub(super) fn codecs() -> (Arc<Engine>, Vec<Codec>) {
 
 /// Functions that end by fuel, never by a busy machine's clock.
 fn settings() -> Settings {
-    let mut settings = Settings { cache_dir: Some(cache()), cache_bytes_max: 0, ..Settings::default() };
+    let mut settings = Settings::default();
     settings.limits.time_ms_max = 60_000;
     settings.limits.load_time_ms_max = 60_000;
     settings

@@ -1,7 +1,5 @@
 //! Tests of what messages cost, and of comparing that with a baseline and with Node.js.
 
-use std::path::Path;
-
 use airlock_workbench::{
     self as workbench, Bench, BenchFormat, Codec, CodecBench, Compared, Node, Peer, Plan, Threshold,
 };
@@ -173,8 +171,7 @@ fn a_file_that_is_no_baseline_is_refused() {
 
 #[test]
 fn a_page_has_plots_and_nothing_that_loads_or_runs() {
-    let cache_dir = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
-    let profiling = Engine::profiling(&Settings { cache_dir, ..Settings::default() }).unwrap();
+    let profiling = Engine::profiling(&Settings::default()).unwrap();
     let codec = bench(SCRIPT, Plan { profiling: Some(&profiling), ..plan() });
     let line = |number: u32| codec.lines.iter().find(|line| line.line == number).unwrap();
     assert!(line(4).text.contains("for (var i") && line(4).fuel > line(3).fuel, "{:?}", codec.lines);

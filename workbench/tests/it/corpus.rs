@@ -7,7 +7,7 @@ use airlock_workbench::{self as workbench, Detail, Engines, Rules, Totals};
 use runtime::{Engine, Limits, Settings};
 use serde_json::{Value, json};
 
-use crate::support::{Dir, counting_engine, engine, settings};
+use crate::support::{Dir, counting_engine, engine};
 
 const CORPUS: &str = "AIRLOCK_CORPUS";
 
@@ -118,7 +118,7 @@ fn every_codec_runs_within_two_thirds_of_the_limits() {
         fields_keys_max: all.fields_keys_max * 2 / 3,
         ..all
     };
-    let engine = Arc::new(Engine::new(&Settings { limits, ..settings() }).unwrap());
+    let engine = Arc::new(Engine::new(&Settings { limits, ..Settings::default() }).unwrap());
     let (totals, failed) = test(dir, &engine, None);
     assert_eq!((totals.failed, totals.codecs_not_loaded), (0, 0), "{failed}");
 }

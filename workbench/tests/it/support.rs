@@ -12,18 +12,12 @@ use tempfile::TempDir;
 
 /// An engine whose compiled sandbox is shared by all tests.
 pub fn engine() -> Arc<Engine> {
-    Arc::new(Engine::new(&settings()).unwrap())
+    Arc::new(Engine::new(&Settings::default()).unwrap())
 }
 
 /// The same for one that counts steps.
 pub fn counting_engine() -> Arc<Engine> {
-    Arc::new(Engine::profiling(&settings()).unwrap())
-}
-
-/// Settings with a directory for compiled sandboxes.
-pub fn settings() -> Settings {
-    let cache_dir = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
-    Settings { cache_dir, cache_bytes_max: 0, ..Settings::default() }
+    Arc::new(Engine::profiling(&Settings::default()).unwrap())
 }
 
 /// A fixture's path.

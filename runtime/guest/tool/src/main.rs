@@ -9,6 +9,7 @@ mod snapshot;
 mod stub;
 
 use anyhow::{Context, Result, bail};
+use runtime::Engine;
 use std::path::Path;
 use std::{env, fs};
 
@@ -24,13 +25,21 @@ fn main() -> Result<()> {
             println!("{report}");
             Ok(())
         }
-        _ => bail!("expected `stub|snapshot|meter INPUT OUTPUT` or `check INPUT`"),
+        ["compile", input, output, counting] => {
+            let [guest, counting_guest] = Engine::built_in_files(&read(input)?)?;
+            write(output, &guest)?;
+            write(counting, &counting_guest)
+        }
+        _ => bail!("expected `stub|snapshot|meter INPUT OUTPUT`, `check INPUT` or `compile INPUT OUTPUT COUNTING`"),
     }
 }
 
 fn step(input: &str, output: &str, run: fn(&[u8]) -> Result<Vec<u8>>) -> Result<()> {
-    let module = run(&read(input)?)?;
-    fs::write(output, module).with_context(|| format!("failed to write {output}"))
+    write(output, &run(&read(input)?)?)
+}
+
+fn write(path: &str, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).with_context(|| format!("failed to write {path}"))
 }
 
 fn read(path: impl AsRef<Path>) -> Result<Vec<u8>> {

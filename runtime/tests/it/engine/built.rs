@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use airlock_runtime::{Engine, GUEST};
 use sha2::{Digest, Sha256};
 
 fn crate_dir() -> &'static Path {
@@ -46,6 +47,16 @@ fn the_committed_guest_matches_its_sources() {
     let found = format!("{} guest.wasm\n{} sources\n", sum([&PathBuf::from("guest.wasm")]), sum(&sources()));
     assert!(sources().len() > 20, "there are more sources than that");
     assert_eq!(written, found, "the guest has changed since it was built: run guest/build.sh and commit what it gives");
+}
+
+/// Compiling gives the same bytes on every x86-64 machine.
+#[test]
+fn the_machine_code_is_that_of_the_guest() {
+    let names = ["guest-x86_64.bin", "counting-guest-x86_64.bin"];
+    for (name, compiled) in names.into_iter().zip(Engine::built_in_files(GUEST).unwrap()) {
+        let committed = fs::read(crate_dir().join(name)).unwrap();
+        assert!(committed == compiled, "{name} is not what the guest gives: run guest/build.sh and commit what it gives");
+    }
 }
 
 /// Runs `build.sh` where no compiler is found.

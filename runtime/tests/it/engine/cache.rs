@@ -1,23 +1,23 @@
 //! The cache of the compiled guest and of loaded functions.
 
-use std::cell::Cell;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use airlock_runtime::{Engine, Functions, Settings, Slot};
+use airlock_runtime::{Engine, Functions, GUEST, Settings, Slot};
 
 use crate::harness::{Harness, fields, settings, sources};
 
 const TEXT: &str = "function Decoder(bytes) { return { sum: bytes[0] + bytes[1] }; }";
 
-/// Starts an engine, and returns the number of times that it says that it compiles.
-fn start(dir: &Path) -> usize {
-    let compiled = Cell::new(0);
+/// A section of a name alone, which changes nothing but the guest's hash.
+const CUSTOM_SECTION: &[u8] = &[0, 2, 1, b'x'];
+
+/// Starts an engine whose guest has no machine code that is built in.
+fn start(dir: &Path) {
     let settings = Settings { cache_dir: Some(dir.to_owned()), ..settings() };
-    let harness = Harness::of(Engine::reporting(&settings, &|| compiled.set(compiled.get() + 1)).unwrap());
+    let harness = Harness::of(Engine::with_guest(&settings, &[GUEST, CUSTOM_SECTION].concat()).unwrap());
     harness.load_in(Slot::Decoder, "function Decoder() { return {}; }");
-    compiled.get()
 }
 
 /// The compiled guest in `dir`, and its inode number.
@@ -32,31 +32,44 @@ fn kept(dir: &Path) -> (PathBuf, u64) {
 fn the_compiled_guest_is_cached_and_used_only_if_intact() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("new/dir");
-    assert_eq!(start(&dir), 1);
+    start(&dir);
     let (file, first) = kept(&dir);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 
-    assert_eq!(start(&dir), 0);
+    start(&dir);
     assert_eq!(kept(&dir), (file.clone(), first), "it is used, not written again");
 
     let good = fs::read(&file).unwrap();
     let mut bad = good.clone();
     bad[good.len() / 2] ^= 1;
     fs::write(&file, &bad).unwrap();
-    assert_eq!(start(&dir), 1);
+    start(&dir);
     assert_eq!(fs::read(&file).unwrap().len(), good.len());
     assert_ne!(fs::read(&file).unwrap(), bad, "a damaged one is replaced");
 
     fs::set_permissions(&file, Permissions::from_mode(0o620)).unwrap();
     let (_, writable) = kept(&dir);
-    assert_eq!(start(&dir), 1);
+    start(&dir);
     assert_ne!(kept(&dir).1, writable, "one that others could have written is replaced");
+}
+
+#[test]
+fn no_start_compiles_the_built_in_guests() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings { cache_dir: Some(dir.path().to_owned()), ..settings() };
+    for engine in [Engine::new(&settings).unwrap(), Engine::profiling(&settings).unwrap()] {
+        Harness::of(engine).load_in(Slot::Decoder, "function Decoder() { return {}; }");
+    }
+    let is_compiled = |path: &Path| path.extension().is_some_and(|extension| extension == "compiled");
+    for dir in [dir.path(), &dir.path().join("profiling")] {
+        assert!(fs::read_dir(dir).into_iter().flatten().all(|entry| !is_compiled(&entry.unwrap().path())), "{dir:?}");
+    }
 }
 
 #[test]
 fn works_without_a_writable_cache_directory() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    assert_eq!(start(&file.path().join("below a file")), 1);
+    start(&file.path().join("below a file"));
 }
 
 #[test]
