@@ -39,14 +39,14 @@ pub(super) struct Applications {
     /// Has the known ones, one in each line.
     file: PathBuf,
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Mutex<SeenApplications>,
     /// The network is asked about one of them at a time, and not too often.
     turn: Arc<Semaphore>,
     limiter: LocalRateLimiter<()>,
 }
 
 #[derive(Default)]
-struct State {
+struct SeenApplications {
     known: HashSet<AppId>,
     /// Those that are recorded in this hour, although they are not known.
     others: HashSet<AppId>,
@@ -73,7 +73,7 @@ impl Applications {
                 known
             }
         };
-        let state = Mutex::new(State { known, ..State::default() });
+        let state = Mutex::new(SeenApplications { known, ..SeenApplications::default() });
         let limiter = LocalRateLimiter::new("applications", QUESTIONS, clock.clone());
         Ok(Self { has_device, file, clock, state, turn: Arc::new(Semaphore::new(1)), limiter })
     }
@@ -137,12 +137,12 @@ impl Applications {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SeenApplications> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl SeenApplications {
     /// Notes a message of an application that is not known.
     fn admits_other(&mut self, app_id: &AppId, names: (&str, &str), hour: i64) -> bool {
         if self.hour != hour {
