@@ -29,14 +29,14 @@ pub(in crate::serve) struct Shadow {
     pub(in crate::serve) name: String,
     pub(in crate::serve) description: NetworkDescription,
     report: Arc<Mutex<Report>>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ShadowState>>,
     stopping: CancellationToken,
     /// Tries again until it has started; none once it is stopped.
     starting: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// The state of a comparison.
-enum State {
+enum ShadowState {
     /// The network's API cannot be used, for this reason.
     Waiting(String),
     Running(Box<dyn Running>),
@@ -72,10 +72,10 @@ impl Shadow {
         };
         let starter = Starter { settings: settings.clone(), environment, report: report.clone() };
         let state = Arc::new(Mutex::new(match timeout(START_MAX, starter.start()).await {
-            Ok(Ok(running)) => State::Running(running),
-            Ok(Err(error @ Error::Api { .. })) => State::waiting(chain(&anyhow::Error::from(error))),
+            Ok(Ok(running)) => ShadowState::Running(running),
+            Ok(Err(error @ Error::Api { .. })) => ShadowState::waiting(chain(&anyhow::Error::from(error))),
             Ok(Err(error)) => return Err(error).with_context(unusable),
-            Err(_) => State::waiting("its API has not answered yet".to_owned()),
+            Err(_) => ShadowState::waiting("its API has not answered yet".to_owned()),
         }));
         let stopping = CancellationToken::new();
         let retrying = stopping.clone().run_until_cancelled_owned(retry(starter, state.clone()));
@@ -86,15 +86,15 @@ impl Shadow {
     /// Returns the state of its connections at this moment.
     pub(in crate::serve) fn connection(&self) -> ShadowConnection {
         match &*lock(&self.state) {
-            State::Waiting(reason) => ShadowConnection::NotStarted(reason.clone()),
-            State::Running(running) => {
+            ShadowState::Waiting(reason) => ShadowConnection::NotStarted(reason.clone()),
+            ShadowState::Running(running) => {
                 let mut connections = running.connections().iter().flat_map(|(_, connected)| connected);
                 match connections.all(|connected| *connected.borrow()) {
                     true => ShadowConnection::Connected,
                     false => ShadowConnection::Disconnected(running.failure()),
                 }
             }
-            State::Stopped => ShadowConnection::Disconnected(None),
+            ShadowState::Stopped => ShadowConnection::Disconnected(None),
         }
     }
 
@@ -111,14 +111,14 @@ impl Shadow {
             // A panic has been logged.
             _ = starting.await;
         }
-        let state = mem::replace(&mut *lock(&self.state), State::Stopped);
-        if let State::Running(running) = state {
+        let state = mem::replace(&mut *lock(&self.state), ShadowState::Stopped);
+        if let ShadowState::Running(running) = state {
             running.stop().await;
         }
     }
 }
 
-impl State {
+impl ShadowState {
     fn waiting(reason: String) -> Self {
         tracing::warn!(%reason, "cannot compare the results of a network yet: trying again");
         Self::Waiting(reason)
@@ -133,12 +133,12 @@ impl Starter {
     }
 }
 
-async fn retry(starter: Starter, state: Arc<Mutex<State>>) {
-    while matches!(*lock(&state), State::Waiting(_)) {
+async fn retry(starter: Starter, state: Arc<Mutex<ShadowState>>) {
+    while matches!(*lock(&state), ShadowState::Waiting(_)) {
         sleep(RETRY).await;
         let next = match starter.start().await {
-            Ok(running) => State::Running(running),
-            Err(error) => State::Waiting(chain(&anyhow::Error::from(error))),
+            Ok(running) => ShadowState::Running(running),
+            Err(error) => ShadowState::Waiting(chain(&anyhow::Error::from(error))),
         };
         *lock(&state) = next;
     }
