@@ -42,13 +42,13 @@ pub struct RenewError(pub String);
 pub struct ComponentToken {
     source: Box<dyn TokenSource>,
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Mutex<TokenState>,
     /// Held while a token is fetched, so that all callers wait for the same one.
     renewing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct State {
+struct TokenState {
     token: Option<Secret>,
     is_refused: bool,
     /// Attempts to renew it since the account service last accepted one.
@@ -69,7 +69,7 @@ impl ComponentToken {
     pub fn new(token: Option<Secret>, source: impl TokenSource + 'static, clock: Arc<dyn Clock>) -> Self {
         metrics::describe();
         metrics::component_accepted(token.is_some());
-        let state = Mutex::new(State { token, ..State::default() });
+        let state = Mutex::new(TokenState { token, ..TokenState::default() });
         Self { source: Box::new(source), clock, state, renewing: tokio::sync::Mutex::default() }
     }
 
@@ -96,7 +96,7 @@ impl ComponentToken {
     pub(super) fn note_accepted(&self, token: Option<&Secret>) {
         let mut state = self.state();
         if state.token.as_ref() == token && (state.is_refused || state.attempts > 0) {
-            *state = State { token: state.token.take(), ..State::default() };
+            *state = TokenState { token: state.token.take(), ..TokenState::default() };
             drop(state);
             metrics::component_accepted(true);
         }
@@ -197,13 +197,13 @@ impl ComponentToken {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TokenState> {
         // A panic elsewhere cannot have left the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl TokenState {
     /// Takes a new token; returns true if the account service refused the one before.
     fn replace_token(&mut self, token: Secret) -> bool {
         self.token = Some(token);

@@ -67,11 +67,11 @@ pub struct Limits {
 pub struct Budget {
     pub(super) resource: Resource,
     pub(super) limits: Limits,
-    state: Mutex<State>,
+    state: Mutex<BudgetUse>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct BudgetUse {
     pub(super) used: u64,
     pub(super) owners: HashMap<Owner, u64>,
 }
@@ -244,7 +244,7 @@ impl Budget {
         }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BudgetUse> {
         // Nothing that runs under this lock leaves it half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -16,11 +16,11 @@ const CHECKS: u32 = 4;
 
 /// Activity of a connection, which decides whether it may stay open.
 pub(super) struct Activity {
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
     closed: Notify,
 }
 
-struct State {
+struct ConnectionState {
     /// Requests whose responses have not begun.
     running: usize,
     /// Time of its last activity.
@@ -50,7 +50,7 @@ pub(super) struct Sending {
 impl Activity {
     /// A connection that was just opened.
     pub(super) fn new() -> Arc<Self> {
-        let state = State { running: 0, last: Instant::now(), responses: HashMap::new(), next: 0 };
+        let state = ConnectionState { running: 0, last: Instant::now(), responses: HashMap::new(), next: 0 };
         Arc::new(Self { state: Mutex::new(state), closed: Notify::new() })
     }
 
@@ -95,7 +95,7 @@ impl Activity {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ConnectionState> {
         // Nothing that runs under this lock leaves it half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -24,11 +24,11 @@ pub(in crate::serve) struct Place {
     /// Who is charged for its body.
     pub(super) owner: Owner,
     pub(super) usage: Usage,
-    state: Mutex<State>,
+    state: Mutex<PlaceState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PlaceState {
     /// `None` while the request waits for its body.
     permit: Option<Permit>,
     charged: u64,
@@ -50,7 +50,7 @@ impl Place {
         permit: Permit,
         usage: &Usage,
     ) -> Arc<Self> {
-        let state = Mutex::new(State { permit: Some(permit), ..State::default() });
+        let state = Mutex::new(PlaceState { permit: Some(permit), ..PlaceState::default() });
         Arc::new(Self { shared: Arc::clone(shared), tenant, owner, usage: usage.clone(), state })
     }
 
@@ -130,7 +130,7 @@ impl Place {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PlaceState> {
         // Nothing that runs under this lock leaves it half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

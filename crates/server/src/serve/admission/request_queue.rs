@@ -19,10 +19,10 @@ use crate::{ledger::Owner, usage::Tenant};
 /// Requests that wait, and the number of those that run.
 pub(super) struct RequestQueue {
     limits: Limits,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
 }
 
-struct State {
+struct QueueState {
     waiting: OwnerQueue<(Arc<str>, oneshot::Sender<Permit>)>,
     recent: RecentOwners,
     waiting_count: usize,
@@ -58,7 +58,7 @@ impl RequestQueue {
     }
 
     fn with(service: &'static str, limits: Limits) -> Self {
-        let state = Mutex::new(State {
+        let state = Mutex::new(QueueState {
             waiting: OwnerQueue::new(Costs { job: 0, slack: 0 }),
             recent: RecentOwners::default(),
             waiting_count: 0,
@@ -110,7 +110,7 @@ impl RequestQueue {
     }
 
     /// Starts as many waiting requests as may start now.
-    fn start_next(self: &Arc<Self>, state: &mut State) {
+    fn start_next(self: &Arc<Self>, state: &mut QueueState) {
         while state.starting < self.limits.starting_max && state.running < self.limits.running_max {
             // The same rule as for waiting: what one owner may have shrinks with what is left for all.
             let room = self.limits.running_max - state.running;
@@ -133,7 +133,7 @@ impl RequestQueue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         // Nothing that runs under this lock leaves it half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -150,7 +150,7 @@ impl Drop for Waiting {
     }
 }
 
-impl State {
+impl QueueState {
     fn report(&self) {
         self.waiting_gauge.set(self.waiting_count as f64);
         self.running_gauge.set(self.running as f64);
