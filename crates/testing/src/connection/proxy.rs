@@ -16,10 +16,10 @@ type Passes = dyn Fn(&[u8]) -> bool + Send + Sync;
 pub struct Proxy {
     /// The address to which clients connect.
     pub address: SocketAddr,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ProxyState>>,
 }
 
-struct State {
+struct ProxyState {
     target: Option<SocketAddr>,
     connections: JoinSet<()>,
 }
@@ -44,11 +44,11 @@ impl Proxy {
     async fn start_as(target: Option<SocketAddr>, is_mqtt311: bool, passes: Option<Arc<Passes>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let state = Arc::new(Mutex::new(State { target, connections: JoinSet::new() }));
+        let state = Arc::new(Mutex::new(ProxyState { target, connections: JoinSet::new() }));
         let accepting = state.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let State { target, connections } = &mut *accepting.lock().await;
+                let ProxyState { target, connections } = &mut *accepting.lock().await;
                 while connections.try_join_next().is_some() {}
                 if let Some(target) = *target {
                     connections.spawn(forward(stream, target, is_mqtt311, passes.clone()));

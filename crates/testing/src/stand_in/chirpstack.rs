@@ -48,12 +48,12 @@ pub fn chirpstack_uplink_json(value: &[u8]) -> serde_json::Value {
 /// A stand-in for ChirpStack's API; it ends when this is dropped.
 pub struct ChirpStackApi {
     address: SocketAddr,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ChirpStackState>>,
     task: JoinHandle<()>,
 }
 
 #[derive(Default)]
-struct State {
+struct ChirpStackState {
     profiles: BTreeMap<String, (DeviceProfile, Timestamp)>,
     devices: BTreeMap<String, (Device, Timestamp)>,
     changes: i64,
@@ -72,7 +72,7 @@ impl ChirpStackApi {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let state = Arc::new(Mutex::new(State::default()));
+        let state = Arc::new(Mutex::new(ChirpStackState::default()));
         let service = Service(state.clone());
         let server = Server::builder()
             .add_service(DeviceProfileServiceServer::new(service.clone()))
@@ -168,7 +168,7 @@ impl ChirpStackApi {
         self.lock().applications.insert(id.to_owned(), name.to_owned());
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ChirpStackState> {
         self.state.lock().unwrap()
     }
 }
@@ -179,7 +179,7 @@ impl Drop for ChirpStackApi {
     }
 }
 
-impl State {
+impl ChirpStackState {
     /// A time that no earlier change has.
     fn now(&mut self) -> Timestamp {
         self.changes += 1;
@@ -195,10 +195,10 @@ impl State {
 }
 
 #[derive(Clone)]
-struct Service(Arc<Mutex<State>>);
+struct Service(Arc<Mutex<ChirpStackState>>);
 
 impl Service {
-    fn read<M, T>(&self, request: Request<M>, read: impl FnOnce(&mut State, M) -> Option<T>) -> Answer<T> {
+    fn read<M, T>(&self, request: Request<M>, read: impl FnOnce(&mut ChirpStackState, M) -> Option<T>) -> Answer<T> {
         let new_token = self.0.lock().unwrap().new_token.clone();
         let expected = format!("Bearer {}", new_token.as_deref().unwrap_or(CHIRPSTACK_TOKEN));
         if request.metadata().get("authorization").is_none_or(|token| token.to_str().ok() != Some(expected.as_str())) {
