@@ -28,11 +28,11 @@ pub struct Traffic {
 /// Measures how often one event happens.
 #[derive(Debug, Default)]
 pub struct Meter {
-    state: Mutex<State>,
+    state: Mutex<MovingAverages>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MovingAverages {
     uncounted: u32,
     /// Time of the last tick; none before the first event.
     ticked: Option<Timestamp>,
@@ -51,7 +51,7 @@ impl Meter {
         Rates { rate1, rate5, rate15 }
     }
 
-    fn update<T>(&self, now: Timestamp, update: impl FnOnce(&mut State) -> T) -> T {
+    fn update<T>(&self, now: Timestamp, update: impl FnOnce(&mut MovingAverages) -> T) -> T {
         // A panic elsewhere cannot leave a count half changed.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.tick(now);
@@ -59,7 +59,7 @@ impl Meter {
     }
 }
 
-impl State {
+impl MovingAverages {
     /// Catches up on all ticks that are due. The uncounted events belong to the first of them, the others had none.
     fn tick(&mut self, now: Timestamp) {
         // After the clock was set back, start over instead of waiting until it catches up.

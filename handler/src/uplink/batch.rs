@@ -64,7 +64,7 @@ pub(crate) fn handle(
         running: VecDeque::new(),
         published: None,
         next: 1,
-        state: State::Reading,
+        state: BatchState::Reading,
         pause_ends: Instant::now() + PAUSE_MAX,
     };
     stream::unfold(batch, async |mut batch| Some((batch.next().await?, batch)))
@@ -82,11 +82,11 @@ struct Batch<L> {
     published: Option<oneshot::Receiver<()>>,
     /// The first uplink that has not been read.
     next: u64,
-    state: State,
+    state: BatchState,
     pause_ends: Instant,
 }
 
-enum State {
+enum BatchState {
     Reading,
     /// Nothing more is read, and this is said at the end.
     Ending(Option<Error>),
@@ -105,8 +105,8 @@ enum Step {
 impl<L: Stream<Item = Result<Line, Error>> + Send + Unpin> Batch<L> {
     async fn next(&mut self) -> Option<Event> {
         loop {
-            if self.running.is_empty() && self.waiting.is_empty() && !matches!(self.state, State::Reading) {
-                let State::Ending(error) = mem::replace(&mut self.state, State::Ended) else { return None };
+            if self.running.is_empty() && self.waiting.is_empty() && !matches!(self.state, BatchState::Reading) {
+                let BatchState::Ending(error) = mem::replace(&mut self.state, BatchState::Ended) else { return None };
                 return error.map(|error| Event::Ended(self.next, error));
             }
             match self.step().await {
@@ -126,7 +126,7 @@ impl<L: Stream<Item = Result<Line, Error>> + Send + Unpin> Batch<L> {
     }
 
     async fn step(&mut self) -> Step {
-        let is_reading = matches!(self.state, State::Reading);
+        let is_reading = matches!(self.state, BatchState::Reading);
         let can_start = self.running.len() < GROUPS_MAX && !self.waiting.is_empty();
         let is_idle = self.running.is_empty() && self.waiting.is_empty();
         let has_room = is_reading && !self.waiting.is_full();
@@ -156,8 +156,8 @@ impl<L: Stream<Item = Result<Line, Error>> + Send + Unpin> Batch<L> {
                 self.next = line.number + 1;
                 self.waiting.push(line);
             }
-            Some(Err(error)) => self.state = State::Ending(Some(error)),
-            None => self.state = State::Ending(None),
+            Some(Err(error)) => self.state = BatchState::Ending(Some(error)),
+            None => self.state = BatchState::Ending(None),
         }
     }
 
@@ -165,7 +165,7 @@ impl<L: Stream<Item = Result<Line, Error>> + Send + Unpin> Batch<L> {
     fn end(&mut self, error: Option<Error>) {
         self.next = self.first_waiting();
         self.waiting = Lines::default();
-        self.state = State::Ending(error);
+        self.state = BatchState::Ending(error);
     }
 
     fn first_waiting(&self) -> u64 {

@@ -29,10 +29,10 @@ const CHANGED_BYTES_MAX: usize = 32 << 20;
 pub struct LastHeardTimes {
     clock: Arc<dyn Clock>,
     owners: Option<Arc<Owners>>,
-    state: Mutex<State>,
+    state: Mutex<HeardDevices>,
 }
 
-struct State {
+struct HeardDevices {
     times: Times,
     changed: Changed,
 }
@@ -41,7 +41,7 @@ impl LastHeardTimes {
     /// Remembers from now on.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let (times, changed) = (Times::new(clock.now(), TIMES_BYTES_MAX), Changed::new(CHANGED_BYTES_MAX));
-        Self { clock, owners: None, state: Mutex::new(State { times, changed }) }
+        Self { clock, owners: None, state: Mutex::new(HeardDevices { times, changed }) }
     }
 
     /// Forgets applications of the user first who has most. Without, each application has a user of its own.
@@ -133,7 +133,7 @@ impl LastHeardTimes {
         self.state().forget(now);
     }
 
-    fn make_room(&self, state: &mut State, now: Timestamp) {
+    fn make_room(&self, state: &mut HeardDevices, now: Timestamp) {
         let owner_of = |app_id: &AppId| match &self.owners {
             Some(owners) => owners.last(app_id),
             None => Owner::from(app_id),
@@ -145,13 +145,13 @@ impl LastHeardTimes {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HeardDevices> {
         // A panic elsewhere leaves the times usable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl HeardDevices {
     fn forget(&mut self, now: Timestamp) {
         self.times.forget(now);
         self.changed.forget();
