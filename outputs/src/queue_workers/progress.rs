@@ -14,7 +14,7 @@ const REASON_CHARS_MAX: usize = 300;
 
 /// Attempts of a worker, as far as it remembers them.
 #[derive(Default)]
-pub(crate) struct Progress(Mutex<State>);
+pub(crate) struct Progress(Mutex<RetryState>);
 
 /// Attempts to deliver of which none got through.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Failing {
 }
 
 #[derive(Default)]
-struct State {
+struct RetryState {
     failing: Option<Failing>,
     /// The end of the pause after failures, while there is one.
     next: Option<Timestamp>,
@@ -62,7 +62,7 @@ impl Progress {
 
     /// Forgets everything, because another process delivers.
     pub(super) fn forget(&self) {
-        *self.state() = State::default();
+        *self.state() = RetryState::default();
     }
 
     /// None while messages get through, or none was sent yet.
@@ -80,7 +80,7 @@ impl Progress {
         self.state().attempts.get(message).copied().unwrap_or_default()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RetryState> {
         // No panic can leave it half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

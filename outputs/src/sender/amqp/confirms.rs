@@ -29,14 +29,14 @@ pub(super) struct End {
 
 /// The unconfirmed messages of one channel.
 pub(super) struct Confirms {
-    state: Mutex<State>,
+    state: Mutex<UnconfirmedMessages>,
     ended: watch::Sender<bool>,
     /// True while the broker owes answers that nobody waits for any more. Until they come, nothing more is sent.
     stalled: watch::Sender<bool>,
 }
 
 #[derive(Default)]
-struct State {
+struct UnconfirmedMessages {
     pending: BTreeMap<u64, Pending>,
     /// Number of pending messages that nobody waits for.
     late: usize,
@@ -167,7 +167,7 @@ impl Confirms {
         self.stalled.send_replace(true);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, UnconfirmedMessages> {
         // No panic can leave it half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
