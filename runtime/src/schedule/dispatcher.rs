@@ -7,12 +7,12 @@ use crate::schedule::tenant::Tenant;
 
 /// A job queue with workers.
 pub(crate) struct Dispatcher<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<DispatcherState<T>>,
     /// One per worker, to wake it.
     wakers: Vec<Condvar>,
 }
 
-struct State<T> {
+struct DispatcherState<T> {
     queue: Queue<T>,
     /// For each worker, true if it sleeps.
     asleep: Vec<bool>,
@@ -38,7 +38,8 @@ enum Next<T> {
 impl<T> Dispatcher<T> {
     pub(crate) fn new(limits: QueueLimits) -> Self {
         let wakers = (0..limits.workers).map(|_| Condvar::new()).collect();
-        let state = State { queue: Queue::new(limits), asleep: vec![false; limits.workers], is_shut_down: false };
+        let state =
+            DispatcherState { queue: Queue::new(limits), asleep: vec![false; limits.workers], is_shut_down: false };
         Self { state: Mutex::new(state), wakers }
     }
 
@@ -108,7 +109,7 @@ impl<T> Dispatcher<T> {
     }
 
     /// Wakes a sleeping worker, preferably `preferred`, if there is a job for it.
-    fn wake_one(&self, state: &mut State<T>, preferred: usize) {
+    fn wake_one(&self, state: &mut DispatcherState<T>, preferred: usize) {
         let asleep =
             if state.asleep[preferred] { Some(preferred) } else { state.asleep.iter().position(|asleep| *asleep) };
         if let Some(worker) = asleep.filter(|_| state.queue.has_turn()) {
@@ -130,7 +131,7 @@ impl<T> Dispatcher<T> {
         self.wakers.iter().for_each(Condvar::notify_one);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, DispatcherState<T>> {
         // No code that holds this lock leaves it inconsistent, so a poisoned lock is safe to use.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
