@@ -51,11 +51,11 @@ pub(crate) struct Session {
     pub(crate) ownership: Arc<Ownership>,
     /// Counters of its application.
     pub(crate) counters: Arc<Counters>,
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
     changed: Notify,
 }
 
-pub(crate) struct State {
+pub(crate) struct SessionState {
     pub(crate) outbox: Outbox,
     /// Subscriptions by filter, as narrowed to the application.
     pub(crate) filters: HashMap<String, Subscription>,
@@ -144,7 +144,7 @@ impl Session {
         counters: Arc<Counters>,
         memory: SessionBytes,
     ) -> Self {
-        let state = State {
+        let state = SessionState {
             outbox: Outbox::default(),
             filters: HashMap::new(),
             unreleased: HashSet::new(),
@@ -321,13 +321,13 @@ impl Session {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SessionState> {
         // No panic can leave the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl SessionState {
     fn is_connected(&self) -> bool {
         matches!(self.connection, Presence::Connected(_))
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, MutexGuard};
 
 use types::Timestamp;
 
-use super::{Presence, Session, State, disconnect::Disconnect, outbox::Sending};
+use super::{Presence, Session, SessionState, disconnect::Disconnect, outbox::Sending};
 
 /// Maximum number of publications with QoS 2 that a client may begin without releasing them.
 const UNRELEASED_MAX: usize = 100;
@@ -20,7 +20,7 @@ pub(crate) struct Attachment {
 
 impl Attachment {
     /// The session's state, unless another connection has it now.
-    pub(crate) fn state(&self) -> Option<MutexGuard<'_, State>> {
+    pub(crate) fn state(&self) -> Option<MutexGuard<'_, SessionState>> {
         Some(self.session.lock()).filter(|state| state.connections == self.connection)
     }
 

@@ -6,7 +6,7 @@ use store::Version;
 use types::Timestamp;
 
 use super::{
-    Presence, Session, State, Subscription,
+    Presence, Session, SessionState, Subscription,
     durable::{SessionRecord, SubscriptionRecord},
     message::{Delivery, DeliveryQos},
     subscription_bytes,
@@ -81,7 +81,7 @@ impl Session {
     }
 }
 
-impl State {
+impl SessionState {
     /// The messages of the log that the client needs: those that are in flight, with their packet identifiers, and the
     /// first that waits.
     fn needed(&self, next: u64) -> (Vec<u16>, Vec<u64>, u64) {
