@@ -1,7 +1,7 @@
 //! Finds codecs to run again, because their script or their examples were saved.
 
-mod known;
 mod snapshot;
+mod watched_codec;
 
 use std::{
     collections::BTreeSet,
@@ -12,8 +12,8 @@ use std::{
 use runtime::Engine;
 
 use self::{
-    known::{Known, Standing},
     snapshot::Snapshot,
+    watched_codec::{Standing, WatchedCodec},
 };
 use crate::{
     file::{disk::Disk, normal},
@@ -27,7 +27,7 @@ use crate::{
 pub struct Watch {
     paths: Vec<Watched>,
     filter: Option<String>,
-    known: Vec<Known>,
+    known: Vec<WatchedCodec>,
     /// Problems of files that could not be read, until they are read again.
     standing: Vec<Standing>,
 }
@@ -52,7 +52,7 @@ impl Watch {
         // Whatever changes while they are read is found afterwards.
         let paths_watched = watched.collect();
         let found = find(paths, filter, engine);
-        let known = found.codecs.iter().map(Known::of).collect();
+        let known = found.codecs.iter().map(WatchedCodec::of).collect();
         let mut watch = Self { paths: paths_watched, filter: filter.map(str::to_owned), known, standing: Vec::new() };
         watch.keep_problems(&found);
         (watch, found)
@@ -111,7 +111,7 @@ impl Watch {
 
     fn read_path(&mut self, index: usize, changed: &BTreeSet<PathBuf>, engine: &Arc<Engine>) -> Found {
         let (homes, mut found) = self.find_again(index, changed, engine);
-        let mut now: Vec<Known> = found.codecs.iter().map(Known::of).collect();
+        let mut now: Vec<WatchedCodec> = found.codecs.iter().map(WatchedCodec::of).collect();
         // It names the script of the examples beside it.
         let packages = changed.iter().filter(|file| file.ends_with("package.json"));
         let packages: BTreeSet<PathBuf> = packages.map(|file| parent(file)).collect();
@@ -159,7 +159,7 @@ impl Watch {
         (homes, found)
     }
 
-    fn is_due(&self, codec: &Known, changed: &BTreeSet<PathBuf>, packages: &BTreeSet<PathBuf>) -> bool {
+    fn is_due(&self, codec: &WatchedCodec, changed: &BTreeSet<PathBuf>, packages: &BTreeSet<PathBuf>) -> bool {
         let is_new = !self.known.iter().any(|known| known.is_same(codec));
         is_new || !codec.files.is_disjoint(changed) || packages.contains(&codec.home)
     }

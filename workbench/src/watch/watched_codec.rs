@@ -10,7 +10,7 @@ use crate::{codec::Codec, file::normal, layout::BadInput, report::CodecReport, t
 
 /// A codec that was read before.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct WatchedCodec {
     pub(super) id: String,
     /// The directory with its examples, or else its script.
     pub(super) home: PathBuf,
@@ -28,7 +28,7 @@ fn origin<'a>(mut places: impl Iterator<Item = &'a Place>, script: Option<&Path>
     (places.next().map(|place| normal(&place.file)), script.map(normal))
 }
 
-impl Known {
+impl WatchedCodec {
     pub(super) fn of(codec: &Codec) -> Self {
         let places = || codec.examples.iter().filter_map(|example| example.place.as_ref());
         let of_examples = places().map(|place| place.file.as_path());
