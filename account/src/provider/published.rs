@@ -27,11 +27,11 @@ pub(super) struct Published {
     client: OpenIdClient,
     clock: Arc<dyn Clock>,
     /// Locked during calls: those who come meanwhile share the result.
-    known: Mutex<Known>,
+    known: Mutex<ProviderDocuments>,
 }
 
 #[derive(Default)]
-struct Known {
+struct ProviderDocuments {
     description: Option<(Arc<ProviderDescription>, Timestamp)>,
     keys: Option<(JwkSet, Timestamp)>,
     failed: Option<Timestamp>,
@@ -68,7 +68,11 @@ impl Published {
         key.ok_or(ProviderError::UnknownKey)
     }
 
-    async fn read_description(&self, known: &mut Known, issuer: &str) -> ProviderResult<Arc<ProviderDescription>> {
+    async fn read_description(
+        &self,
+        known: &mut ProviderDocuments,
+        issuer: &str,
+    ) -> ProviderResult<Arc<ProviderDescription>> {
         if let Some((description, read)) = &known.description
             && is_within(LIFETIME, *read, self.clock.now())
         {
@@ -90,7 +94,7 @@ impl Published {
     /// would wait for another call to time out, one after the other.
     async fn call<T>(
         &self,
-        known: &mut Known,
+        known: &mut ProviderDocuments,
         what: &'static str,
         call: impl Future<Output = client::Result<T>>,
     ) -> ProviderResult<T> {

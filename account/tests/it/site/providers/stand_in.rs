@@ -39,12 +39,12 @@ const ACCESS_TOKEN: &str = "opens-the-profile";
 /// A stand-in for a provider; it ends when this is dropped.
 pub(super) struct StandIn {
     pub(super) issuer: String,
-    state: Arc<Mutex<Known>>,
+    state: Arc<Mutex<ProviderState>>,
     task: AbortHandle,
     dir: TempDir,
 }
 
-struct Known {
+struct ProviderState {
     issuer: String,
     /// The key with which tokens are signed.
     signing: Key,
@@ -82,7 +82,7 @@ impl StandIn {
         let issuer = format!("http://{}", listener.local_addr().unwrap());
         let signing = Key::elliptic("first");
         let published = vec![signing.public()];
-        let state = Arc::new(Mutex::new(Known {
+        let state = Arc::new(Mutex::new(ProviderState {
             issuer: issuer.clone(),
             signing,
             published,
@@ -199,7 +199,7 @@ impl StandIn {
         self.lock().calls
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, ProviderState> {
         self.state.lock().unwrap()
     }
 }
@@ -210,7 +210,7 @@ impl Drop for StandIn {
     }
 }
 
-impl Known {
+impl ProviderState {
     /// Counts a call. Returns false while it is away.
     fn answers(&mut self) -> bool {
         self.calls += 1;
@@ -277,7 +277,7 @@ fn signing_input(header: &Value, claims: &Value) -> String {
     format!("{}.{}", part(header), part(claims))
 }
 
-async fn description(State(state): State<Arc<Mutex<Known>>>) -> Response {
+async fn description(State(state): State<Arc<Mutex<ProviderState>>>) -> Response {
     let mut known = state.lock().unwrap();
     if !known.answers() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
@@ -293,7 +293,7 @@ async fn description(State(state): State<Arc<Mutex<Known>>>) -> Response {
     .into_response()
 }
 
-async fn keys(State(state): State<Arc<Mutex<Known>>>) -> Response {
+async fn keys(State(state): State<Arc<Mutex<ProviderState>>>) -> Response {
     let mut known = state.lock().unwrap();
     if !known.answers() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
@@ -302,7 +302,7 @@ async fn keys(State(state): State<Arc<Mutex<Known>>>) -> Response {
 }
 
 async fn token(
-    State(state): State<Arc<Mutex<Known>>>,
+    State(state): State<Arc<Mutex<ProviderState>>>,
     headers: HeaderMap,
     Form(form): Form<BTreeMap<String, String>>,
 ) -> Response {
@@ -334,7 +334,7 @@ fn with_secret(claims: &Value) -> String {
     format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
-async fn user_info(State(state): State<Arc<Mutex<Known>>>, headers: HeaderMap) -> Response {
+async fn user_info(State(state): State<Arc<Mutex<ProviderState>>>, headers: HeaderMap) -> Response {
     if headers[AUTHORIZATION] != format!("Bearer {ACCESS_TOKEN}") {
         return StatusCode::UNAUTHORIZED.into_response();
     }
