@@ -27,7 +27,7 @@ pub(crate) struct Directory {
     /// Read again and again, because keys are replaced.
     token_file: PathBuf,
     codecs: Codecs,
-    imports: Arc<Imports<Known>>,
+    imports: Arc<Imports<CachedCodecs>>,
 }
 
 /// Limits on what is kept, and on waiting for it.
@@ -37,7 +37,7 @@ pub(crate) struct DirectoryLimits {
     pub(crate) look_ups: LookUpLimits,
 }
 
-struct Known {
+struct CachedCodecs {
     profiles: LruCache<Box<str>, Arc<Profile>>,
     devices: LruCache<Box<str>, Arc<Device>>,
 }
@@ -51,7 +51,7 @@ impl Directory {
         file: PathBuf,
     ) -> Self {
         let capacity = |max| NonZeroUsize::new(max).unwrap_or(NonZeroUsize::MIN);
-        let mut known = Known {
+        let mut known = CachedCodecs {
             profiles: LruCache::new(capacity(limits.profiles_max)),
             devices: LruCache::new(capacity(limits.devices_max)),
         };

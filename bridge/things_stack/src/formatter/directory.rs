@@ -36,7 +36,7 @@ pub(crate) struct Directory {
     pub(crate) api: ThingsStackClient,
     applications: HashMap<String, Arc<Application>>,
     loader: Loader,
-    imports: Arc<Imports<Known>>,
+    imports: Arc<Imports<CachedFormatters>>,
     refresh_devices_max: usize,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct DirectoryLimits {
     pub(crate) refresh_devices_max: usize,
 }
 
-struct Known {
+struct CachedFormatters {
     /// By the id of the application.
     defaults: HashMap<Box<str>, Arc<Defaults>>,
     /// By [`device_key`].
@@ -67,7 +67,7 @@ impl Directory {
         file: PathBuf,
     ) -> Self {
         let capacity = |max| NonZeroUsize::new(max).unwrap_or(NonZeroUsize::MIN);
-        let mut known = Known {
+        let mut known = CachedFormatters {
             defaults: HashMap::new(),
             devices: LruCache::new(capacity(limits.devices_max)),
             models: LruCache::new(capacity(limits.models_max)),

@@ -28,13 +28,13 @@ const LIST_AGE_MAX: Duration = Duration::from_secs(10);
 pub(super) struct Devices {
     api: ThingsStackClient,
     single_flight: SingleFlight,
-    known: Mutex<Known>,
+    known: Mutex<DeviceCache>,
     /// By application: when all its devices were last listed. One list at a time, which all wait for who need it.
     lists: HashMap<String, AsyncMutex<Option<Timestamp>>>,
     clock: Arc<dyn Clock>,
 }
 
-struct Known {
+struct DeviceCache {
     /// By [`device_key`].
     attributes: LruCache<Box<str>, Arc<Attributes>>,
     /// By application and DevEUI, which devices with different JoinEUIs may share.
@@ -56,8 +56,11 @@ impl Devices {
     pub(super) fn new(api: ThingsStackClient, settings: &ThingsStackSettings, clock: Arc<dyn Clock>) -> Self {
         let limits = LookUpLimits::new(settings.in_flight_max, settings.api_wait_ms_max, settings.refresh_interval_ms);
         let capacity = NonZeroUsize::new(settings.devices_max).unwrap_or(NonZeroUsize::MIN);
-        let known =
-            Known { attributes: LruCache::new(capacity), ids: LruCache::new(capacity), euis: LruCache::new(capacity) };
+        let known = DeviceCache {
+            attributes: LruCache::new(capacity),
+            ids: LruCache::new(capacity),
+            euis: LruCache::new(capacity),
+        };
         let lists = settings.applications.iter().map(|application| (application.id.clone(), AsyncMutex::default()));
         Self {
             api,
@@ -163,7 +166,7 @@ impl Devices {
         Ok(is_page)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, DeviceCache> {
         // A panic elsewhere leaves the maps usable.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

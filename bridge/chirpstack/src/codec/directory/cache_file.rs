@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use bridge::codec::imports::{self, Export};
 use serde::{Deserialize, Serialize};
 
-use super::{Codecs, Device, Known, records::ProfileRecord};
+use super::{CachedCodecs, Codecs, Device, records::ProfileRecord};
 
 /// Increased when a file of the last version cannot be read any more.
 const VERSION: u32 = 1;
@@ -25,7 +25,7 @@ struct Exported<'a> {
 }
 
 /// Adds what the file has.
-pub(super) fn read(file: &Path, codecs: &Codecs, known: &mut Known) {
+pub(super) fn read(file: &Path, codecs: &Codecs, known: &mut CachedCodecs) {
     let Some(Imported { profiles, devices, .. }) = imports::read(file, |file: &Imported| file.version == VERSION)
     else {
         return;
@@ -38,7 +38,7 @@ pub(super) fn read(file: &Path, codecs: &Codecs, known: &mut Known) {
     }
 }
 
-impl Export for Known {
+impl Export for CachedCodecs {
     fn export(&self) -> impl FnOnce() -> serde_json::Result<Vec<u8>> + use<> {
         // Least recently used first, so that reading restores the order.
         let profiles: Vec<_> = self.profiles.iter().rev().map(|(_, profile)| profile.clone()).collect();

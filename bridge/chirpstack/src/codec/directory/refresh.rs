@@ -93,7 +93,7 @@ impl Directory {
         let new = match self.api.device_profile(id).await {
             Ok(response) => self.codecs.profile(response).with_codec_of(old),
             Err(error) => {
-                let forget = |known: &mut super::Known| known.profiles.pop(id).is_some();
+                let forget = |known: &mut super::CachedCodecs| known.profiles.pop(id).is_some();
                 return self.gone(error, is_unlisted, ("device profile", id), forget);
             }
         };
@@ -162,7 +162,7 @@ impl Directory {
         match self.fetch_device(dev_eui).await {
             Ok(_) => Ok(()),
             Err(error) => {
-                let forget = |known: &mut super::Known| known.devices.pop(dev_eui).is_some();
+                let forget = |known: &mut super::CachedCodecs| known.devices.pop(dev_eui).is_some();
                 self.gone(error, is_unlisted, ("device", dev_eui), forget)
             }
         }
@@ -175,7 +175,7 @@ impl Directory {
         error: client::Error,
         is_unlisted: bool,
         (what, id): (&'static str, &str),
-        forget: impl FnOnce(&mut super::Known) -> bool,
+        forget: impl FnOnce(&mut super::CachedCodecs) -> bool,
     ) -> client::Result<()> {
         if !is_final(&error) {
             return Err(error);

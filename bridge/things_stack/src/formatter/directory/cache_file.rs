@@ -7,7 +7,7 @@ use client::things_stack::VersionIds;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Known, Loader, model_id,
+    CachedFormatters, Loader, model_id,
     records::{Defaults, Device, DeviceRecord, Model, ModelRecord, Sources},
 };
 use crate::{application::topic::device_key, formatter::Source};
@@ -59,7 +59,7 @@ struct StoredSource {
 }
 
 /// Adds what the file has.
-pub(super) fn read(file: &Path, loader: &Loader, known: &mut Known) {
+pub(super) fn read(file: &Path, loader: &Loader, known: &mut CachedFormatters) {
     let Some(file) = imports::read(file, |file: &File| file.version == VERSION) else { return };
     let File { texts, applications, devices, models, .. } = file;
     let source = |StoredSource { formatter, text }: StoredSource| {
@@ -85,7 +85,7 @@ pub(super) fn read(file: &Path, loader: &Loader, known: &mut Known) {
     }
 }
 
-impl Export for Known {
+impl Export for CachedFormatters {
     fn export(&self) -> impl FnOnce() -> serde_json::Result<Vec<u8>> + use<> {
         let defaults: Vec<_> = self.defaults.iter().map(|(id, found)| (id.clone(), found.clone())).collect();
         // Least recently used first, so that reading restores the order.
