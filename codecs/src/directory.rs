@@ -18,14 +18,14 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-use self::files::{Found, Stamp};
+use self::files::{CodecFile, Stamp};
 use crate::{Error, OpenError, Settings, codec::Codec, metrics, name::CodecName};
 
 /// Number of codecs of the directory loaded at once. One that is saved over HTTP waits behind them.
 const LOADS_MAX: usize = 4;
 
 /// A codec whose file has changed, with the version that is used so far.
-type Changed = (CodecName, Option<Option<Stamp>>, Found);
+type Changed = (CodecName, Option<Option<Stamp>>, CodecFile);
 
 /// Keeps the codecs of a directory up to date with its files.
 pub(crate) struct CodecDirectory {
@@ -33,19 +33,19 @@ pub(crate) struct CodecDirectory {
     pool: Arc<Pool>,
     codecs_max: usize,
     refresh_interval: Duration,
-    known: Mutex<Known>,
+    known: Mutex<KnownCodecs>,
     /// Held while the directory is read or changed.
     changing: AsyncMutex<()>,
 }
 
 #[derive(Default)]
-struct Known {
-    codecs: BTreeMap<CodecName, Entry>,
+struct KnownCodecs {
+    codecs: BTreeMap<CodecName, CodecEntry>,
     /// Reason why the directory could not be read.
     problem: Option<String>,
 }
 
-struct Entry {
+struct CodecEntry {
     /// `None` if no version of the file could be read.
     codec: Option<Arc<Codec>>,
     /// `None` if the file could not be read or loaded for now, so that it is tried again.
@@ -61,7 +61,7 @@ pub(crate) struct Listed {
     pub(crate) problem: Option<String>,
 }
 
-impl Entry {
+impl CodecEntry {
     /// Returns true if there is a codec that can be used, as far as that was tried.
     fn works(&self) -> bool {
         self.codec.as_ref().is_some_and(|codec| codec.problem().is_none())
@@ -100,7 +100,7 @@ impl CodecDirectory {
 
     /// All codecs in order of their names.
     pub(crate) fn list(&self) -> Vec<Listed> {
-        let listed = |(name, entry): (&CodecName, &Entry)| {
+        let listed = |(name, entry): (&CodecName, &CodecEntry)| {
             let cannot_load = || entry.codec.as_ref()?.problem();
             Listed { name: name.clone(), problem: entry.problem.clone().or_else(cannot_load) }
         };
@@ -119,7 +119,7 @@ impl CodecDirectory {
         let (path, saved) = (self.path.join(name.file_name()), codec.clone());
         let stamp = blocking(move || files::write(&path, saved.text())).await.map_err(Error::Change)?;
         tracing::info!(codec = %name, is_new, "saved a codec");
-        self.insert(name, Entry { codec: Some(codec), stamp: Some(stamp), problem: None });
+        self.insert(name, CodecEntry { codec: Some(codec), stamp: Some(stamp), problem: None });
         self.count();
         Ok(is_new)
     }
@@ -186,7 +186,7 @@ impl CodecDirectory {
     /// Reads the files that have changed, and forgets those that are gone.
     async fn changed(self: &Arc<Self>) -> Result<Vec<Changed>, OpenError> {
         let _changing = self.changing.lock().await;
-        let stamp = |(name, entry): (&CodecName, &Entry)| Some((name.clone(), entry.stamp?));
+        let stamp = |(name, entry): (&CodecName, &CodecEntry)| Some((name.clone(), entry.stamp?));
         let stamps = self.known().codecs.iter().filter_map(stamp).collect();
         let this = self.clone();
         let found = blocking(move || this.scan(&stamps)).await?;
@@ -201,7 +201,7 @@ impl CodecDirectory {
     }
 
     /// Returns the codec of a file, and the reason why it cannot be used.
-    async fn load(&self, name: &CodecName, found: Found) -> (Entry, Option<String>) {
+    async fn load(&self, name: &CodecName, found: CodecFile) -> (CodecEntry, Option<String>) {
         let mut new = self.entry(name, found);
         let problem = match (&new.codec, &new.problem) {
             (Some(codec), None) => codec.check().await.err().map(|error| {
@@ -216,7 +216,7 @@ impl CodecDirectory {
     }
 
     /// Replaces a codec whose file has changed, unless the new text cannot be used.
-    fn adopt(&self, name: CodecName, (new, problem): (Entry, Option<String>)) {
+    fn adopt(&self, name: CodecName, (new, problem): (CodecEntry, Option<String>)) {
         let mut known = self.known();
         let old = known.codecs.get_mut(&name);
         match (problem, old) {
@@ -237,27 +237,27 @@ impl CodecDirectory {
     }
 
     /// The files of the directory, with the text of those whose stamp is not in `known`.
-    fn scan(&self, known: &BTreeMap<CodecName, Stamp>) -> Result<BTreeMap<CodecName, Found>, OpenError> {
+    fn scan(&self, known: &BTreeMap<CodecName, Stamp>) -> Result<BTreeMap<CodecName, CodecFile>, OpenError> {
         let bytes_max = self.pool.engine().limits().source_bytes_max;
         files::scan(&self.path, known, (self.codecs_max, bytes_max))
             .map_err(|source| OpenError::Directory { path: self.path.clone(), source })
     }
 
-    fn entry(&self, name: &CodecName, found: Found) -> Entry {
+    fn entry(&self, name: &CodecName, found: CodecFile) -> CodecEntry {
         match found.text {
             Some(Err(error)) => {
                 let problem = Some(format!("cannot read {}: {error}", name.file_name()));
-                Entry { codec: None, stamp: None, problem }
+                CodecEntry { codec: None, stamp: None, problem }
             }
             text => {
                 let text = text.and_then(Result::ok).unwrap_or_default();
                 let codec = Arc::new(Codec::new(name.clone(), text, self.pool.clone()));
-                Entry { codec: Some(codec), stamp: Some(found.stamp), problem: None }
+                CodecEntry { codec: Some(codec), stamp: Some(found.stamp), problem: None }
             }
         }
     }
 
-    fn insert(&self, name: CodecName, entry: Entry) {
+    fn insert(&self, name: CodecName, entry: CodecEntry) {
         self.known().codecs.insert(name, entry);
     }
 
@@ -265,7 +265,7 @@ impl CodecDirectory {
         metrics::codecs(self.known().codecs.len());
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownCodecs> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

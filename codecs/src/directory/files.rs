@@ -28,7 +28,7 @@ pub(super) struct Stamp {
 }
 
 /// A file that was found.
-pub(super) struct Found {
+pub(super) struct CodecFile {
     pub(super) stamp: Stamp,
     /// Its text, or the reason why it cannot be read; `None` if it has not changed.
     pub(super) text: Option<io::Result<String>>,
@@ -54,7 +54,7 @@ pub(super) fn scan(
     path: &Path,
     known: &BTreeMap<CodecName, Stamp>,
     (files_max, bytes_max): (usize, usize),
-) -> io::Result<BTreeMap<CodecName, Found>> {
+) -> io::Result<BTreeMap<CodecName, CodecFile>> {
     let mut found = BTreeMap::new();
     let dir = path.canonicalize()?;
     for entry in fs::read_dir(path)? {
@@ -72,7 +72,7 @@ pub(super) fn scan(
         let stamp = Stamp::of(&metadata);
         let is_known = known.get(&name) == Some(&stamp) && path.starts_with(&dir);
         let text = (!is_known).then(|| read(&dir, &path, bytes_max));
-        found.insert(name, Found { stamp, text });
+        found.insert(name, CodecFile { stamp, text });
     }
     Ok(found)
 }
