@@ -47,11 +47,11 @@ pub(super) enum Entity {
 pub struct Owners {
     source: OnceLock<Arc<dyn OwnerSource>>,
     clock: Arc<dyn Clock>,
-    known: Mutex<LruCache<AppId, Known>>,
+    known: Mutex<LruCache<AppId, CachedOwner>>,
     missed: Mutex<BTreeSet<AppId>>,
 }
 
-struct Known {
+struct CachedOwner {
     owner: Owner,
     until: Timestamp,
 }
@@ -93,7 +93,7 @@ impl Owners {
             None => (self.remembered(app_id).unwrap_or_else(|| Owner::from(app_id)), UNKNOWN_S),
         };
         let until = now.plus(Duration::from_secs(seconds));
-        lock(&self.known).put(app_id.clone(), Known { owner: owner.clone(), until });
+        lock(&self.known).put(app_id.clone(), CachedOwner { owner: owner.clone(), until });
         owner
     }
 
