@@ -32,12 +32,12 @@ pub struct AccountGrants {
     grace_time: Duration,
     audit: AuditLog,
     clock: Arc<dyn Clock>,
-    known: Mutex<LruCache<(AppId, Grant), Known>>,
+    known: Mutex<LruCache<(AppId, Grant), CachedGrant>>,
 }
 
 /// Answers of the account service about a grant.
 #[derive(Clone, Copy)]
-struct Known {
+struct CachedGrant {
     standing: Standing,
     /// Time of the last confirmation, unless the grant was refused since.
     confirmed: Option<Timestamp>,
@@ -95,13 +95,13 @@ impl AccountGrants {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, LruCache<(AppId, Grant), Known>> {
+    fn known(&self) -> MutexGuard<'_, LruCache<(AppId, Grant), CachedGrant>> {
         // No panic can leave it half changed.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl CachedGrant {
     fn is_fresh(&self, now: Timestamp) -> bool {
         now >= self.asked && now.since(self.asked) < self.fresh_for
     }
@@ -131,7 +131,7 @@ impl Grants for AccountGrants {
                 (standing, before.and_then(|known| known.confirmed), SILENCE_PAUSE)
             }
         };
-        self.known().put(key, Known { standing, confirmed, asked: now, fresh_for });
+        self.known().put(key, CachedGrant { standing, confirmed, asked: now, fresh_for });
         self.report(app_id, grant, before.map(|known| known.standing), standing);
         standing
     }
