@@ -24,11 +24,11 @@ pub(crate) struct Size {
 pub(super) struct Sizes {
     /// True if other processes add messages to the same queues.
     is_shared: bool,
-    known: Mutex<LruCache<(Destination, Part), Known>>,
+    known: Mutex<LruCache<(Destination, Part), CachedSize>>,
 }
 
 #[derive(Clone, Copy)]
-struct Known {
+struct CachedSize {
     size: Size,
     /// True if no message was removed since it was counted.
     is_exact: bool,
@@ -76,7 +76,7 @@ impl Sizes {
     pub(super) fn begin_count(&self, destination: &Destination, part: Part) {
         let mut known = self.known();
         // Until then nobody can rely on it.
-        let unknown = Known { size: Size { messages: usize::MAX / 2, bytes: usize::MAX / 2 }, is_exact: true };
+        let unknown = CachedSize { size: Size { messages: usize::MAX / 2, bytes: usize::MAX / 2 }, is_exact: true };
         known.get_or_insert_mut((destination.clone(), part), || unknown).is_exact = true;
     }
 
@@ -105,7 +105,7 @@ impl Sizes {
         self.known().pop(&(destination.clone(), part));
     }
 
-    fn known(&self) -> MutexGuard<'_, LruCache<(Destination, Part), Known>> {
+    fn known(&self) -> MutexGuard<'_, LruCache<(Destination, Part), CachedSize>> {
         // No panic can leave it half changed.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

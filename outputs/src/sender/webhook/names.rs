@@ -42,10 +42,10 @@ pub(crate) struct Names {
     look_up: LookUp,
     turns: Arc<Turns>,
     allow_private: bool,
-    known: Mutex<LruCache<String, Known>>,
+    known: Mutex<LruCache<String, CachedAddresses>>,
 }
 
-struct Known {
+struct CachedAddresses {
     addresses: Result<Vec<SocketAddr>, SendError>,
     until: Instant,
 }
@@ -64,7 +64,7 @@ impl Names {
         let addresses =
             found.unwrap_or_else(|_| Err(unreachable("no answer with the address of the receiver in time")));
         let time = if addresses.is_ok() { FOUND_TIME } else { FAILED_TIME };
-        self.known().put(host.to_owned(), Known { addresses, until: Instant::now() + time });
+        self.known().put(host.to_owned(), CachedAddresses { addresses, until: Instant::now() + time });
     }
 
     /// Returns the error of requests to a host; none if its addresses are known.
@@ -102,7 +102,7 @@ impl Names {
         Ok(found)
     }
 
-    fn known(&self) -> MutexGuard<'_, LruCache<String, Known>> {
+    fn known(&self) -> MutexGuard<'_, LruCache<String, CachedAddresses>> {
         // No panic can leave it half changed.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
