@@ -57,7 +57,7 @@ pub struct SilenceWatch {
 }
 
 /// Applications in which something is to be done, by owner.
-struct Found {
+struct WatchedApplications {
     owners: BTreeMap<Owner, VecDeque<Turn>>,
     /// True if these are all.
     is_all: bool,
@@ -118,7 +118,7 @@ impl SilenceWatch {
             // What was set by another clock says nothing.
             return Ok(());
         }
-        let Found { mut owners, is_all } = self.applications(&half).await?;
+        let WatchedApplications { mut owners, is_all } = self.applications(&half).await?;
         if is_all {
             self.last_applications.retain(|owner, _| owners.contains_key(owner));
         }
@@ -205,7 +205,7 @@ impl SilenceWatch {
 
     /// The applications whose devices are watched, and in which something is to be done in this round. What is left
     /// of others is deleted.
-    async fn applications(&mut self, limit: &TimeLimit) -> Result<Found, Error> {
+    async fn applications(&mut self, limit: &TimeLimit) -> Result<WatchedApplications, Error> {
         let Environment { applications, owners: known, last_heard, .. } = &self.watcher.with;
         let (applications, known, last_heard) = (applications.clone(), known.clone(), last_heard.clone());
         let (mut owners, mut before) = (BTreeMap::<Owner, VecDeque<Turn>>::new(), mem::take(&mut self.schedule));
@@ -239,7 +239,7 @@ impl SilenceWatch {
             true => changed.iter().for_each(|app_id| last_heard.forget_application(app_id)),
             false => self.schedule.keep(before),
         }
-        Ok(Found { owners, is_all })
+        Ok(WatchedApplications { owners, is_all })
     }
 
     /// The turn of an application with this name; none if nothing is to be done there, or it had one in this round.

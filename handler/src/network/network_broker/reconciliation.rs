@@ -58,7 +58,7 @@ pub(super) struct Reconciler {
 
 /// Results of asking a network server for a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum DeviceAtBroker {
     /// The device.
     Kept,
     /// Nothing, an earlier session, or another device of its application: it was brought there.
@@ -147,12 +147,12 @@ impl Reconciler {
                     Err(error) if may_pass(error.kind()) => return Err(error),
                     Err(error) => {
                         tracing::debug!(id = %self.id, %app_id, %dev_id, error = %ErrorChain(&error), "device refused");
-                        Found::Refused
+                        DeviceAtBroker::Refused
                     }
                     Ok(found) => found,
                 };
                 counts.add(found);
-                if found == Found::Missing {
+                if found == DeviceAtBroker::Missing {
                     pace.tick().await;
                 }
             }
@@ -168,33 +168,33 @@ impl Reconciler {
         token: &Secret,
         app_id: &AppId,
         dev_id: &DevId,
-    ) -> Result<Found, Error> {
+    ) -> Result<DeviceAtBroker, Error> {
         let _lock = self.brokers.lock(app_id).await?;
         let device = match self.reconciliation.devices.get(app_id, dev_id).await {
-            Err(Error::NotFound { .. }) => return Ok(Found::Gone),
+            Err(Error::NotFound { .. }) => return Ok(DeviceAtBroker::Gone),
             device => device?,
         };
-        let Some(euis) = device.euis() else { return Ok(Found::Gone) };
+        let Some(euis) = device.euis() else { return Ok(DeviceAtBroker::Gone) };
         let mut message = message(&device);
         match client.get_device(token, euis.app_eui, euis.dev_eui).await {
-            Ok(found) if found.app_id != app_id.as_str() => return Ok(Found::Foreign),
-            Ok(found) if is_current(&found, &message) => return Ok(Found::Kept),
+            Ok(found) if found.app_id != app_id.as_str() => return Ok(DeviceAtBroker::Foreign),
+            Ok(found) if is_current(&found, &message) => return Ok(DeviceAtBroker::Kept),
             Ok(found) => count_on(&mut message, &found),
             Err(error) if error.kind() == Kind::NotFound => {}
-            Err(error) if error.kind() == Kind::Denied => return Ok(Found::Foreign),
+            Err(error) if error.kind() == Kind::Denied => return Ok(DeviceAtBroker::Foreign),
             Err(error) => return Err(failed(&self.id, error)),
         }
         client.set_device(token, &message).await.map_err(|error| failed(&self.id, error))?;
         // Before it was brought, it may have joined, and another handler may have deleted it or given it other EUIs.
         match self.reconciliation.devices.get(app_id, dev_id).await {
             Ok(now) if now.euis() == device.euis() => match has_session(&message, &self::message(&now)) {
-                true => Ok(Found::Missing),
+                true => Ok(DeviceAtBroker::Missing),
                 // This is tried again.
                 false => Err(Error::Conflict(format!("device {dev_id}"))),
             },
             Ok(_) | Err(Error::NotFound { .. }) => {
                 self.brokers.delete_at(&self.id, client, token, &device).await?;
-                Ok(Found::Gone)
+                Ok(DeviceAtBroker::Gone)
             }
             Err(error) => Err(error),
         }
@@ -267,13 +267,13 @@ impl Reconciler {
 }
 
 impl Counts {
-    fn add(&mut self, found: Found) {
+    fn add(&mut self, found: DeviceAtBroker) {
         let (count, result) = match found {
-            Found::Kept => (&mut self.kept, "kept"),
-            Found::Missing => (&mut self.brought, "brought"),
-            Found::Foreign => (&mut self.foreign, "foreign"),
-            Found::Refused => (&mut self.refused, "refused"),
-            Found::Gone => return,
+            DeviceAtBroker::Kept => (&mut self.kept, "kept"),
+            DeviceAtBroker::Missing => (&mut self.brought, "brought"),
+            DeviceAtBroker::Foreign => (&mut self.foreign, "foreign"),
+            DeviceAtBroker::Refused => (&mut self.refused, "refused"),
+            DeviceAtBroker::Gone => return,
         };
         *count += 1;
         metrics::network_device(result);
