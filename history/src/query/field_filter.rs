@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, fmt, str::FromStr};
 
-use crate::query::json_path::{self, Found};
+use crate::query::json_path::{self, FieldValue};
 
 /// A filter by the value of a field of the result, as in `fields.temperature > 30`.
 ///
@@ -58,12 +58,12 @@ impl FieldFilter {
     }
 
     /// Returns true if the filter accepts this value.
-    pub(crate) fn accepts(&self, found: &Found) -> bool {
+    pub(crate) fn accepts(&self, found: &FieldValue) -> bool {
         let order = match (found, &self.value) {
-            (Found::Number(left), Literal::Number(right)) => left.partial_cmp(right),
-            (Found::Text(left), Literal::Text(right)) => Some(left.as_str().cmp(right)),
-            (Found::Bool(left), Literal::Bool(right)) => Some(left.cmp(right)),
-            (Found::Null, Literal::Null) => Some(Ordering::Equal),
+            (FieldValue::Number(left), Literal::Number(right)) => left.partial_cmp(right),
+            (FieldValue::Text(left), Literal::Text(right)) => Some(left.as_str().cmp(right)),
+            (FieldValue::Bool(left), Literal::Bool(right)) => Some(left.cmp(right)),
+            (FieldValue::Null, Literal::Null) => Some(Ordering::Equal),
             _ => None,
         };
         self.operator.accepts(order)

@@ -2,7 +2,7 @@
 
 use memchr::memmem::Finder;
 
-use crate::query::{FieldFilter, json_path::Found};
+use crate::query::{FieldFilter, json_path::FieldValue};
 
 /// Finds a key in JSON as functions return it: without spaces after keys.
 #[derive(Debug)]
@@ -35,14 +35,14 @@ impl FieldScan {
 }
 
 /// The number, boolean or null at the start. None if it is something else, which only a parser can read.
-fn scalar(json: &[u8]) -> Option<Found> {
+fn scalar(json: &[u8]) -> Option<FieldValue> {
     let end = json.iter().position(|byte| matches!(byte, b',' | b'}' | b']')).unwrap_or(json.len());
     match json.get(..end)? {
-        b"true" => Some(Found::Bool(true)),
-        b"false" => Some(Found::Bool(false)),
-        b"null" => Some(Found::Null),
+        b"true" => Some(FieldValue::Bool(true)),
+        b"false" => Some(FieldValue::Bool(false)),
+        b"null" => Some(FieldValue::Null),
         [first, ..] if *first == b'"' || *first == b'{' || *first == b'[' => None,
-        number => str::from_utf8(number).ok()?.parse().ok().map(Found::Number),
+        number => str::from_utf8(number).ok()?.parse().ok().map(FieldValue::Number),
     }
 }
 

@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 /// A value that was found.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Found {
+pub(crate) enum FieldValue {
     Number(f64),
     Text(String),
     Bool(bool),
@@ -16,7 +16,7 @@ pub(crate) enum Found {
 }
 
 /// The value at a path of keys and positions. None if there is none.
-pub(crate) fn find(json: &str, path: &[String]) -> Option<Found> {
+pub(crate) fn find(json: &str, path: &[String]) -> Option<FieldValue> {
     Step(path).deserialize(&mut serde_json::Deserializer::from_str(json)).ok().flatten()
 }
 
@@ -25,13 +25,13 @@ pub(crate) fn find(json: &str, path: &[String]) -> Option<Found> {
 struct Step<'a>(&'a [String]);
 
 impl Step<'_> {
-    fn scalar<E>(self, found: Found) -> Result<Option<Found>, E> {
+    fn scalar<E>(self, found: FieldValue) -> Result<Option<FieldValue>, E> {
         Ok(self.0.is_empty().then_some(found))
     }
 }
 
 impl<'de> DeserializeSeed<'de> for Step<'_> {
-    type Value = Option<Found>;
+    type Value = Option<FieldValue>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_any(self)
@@ -39,39 +39,39 @@ impl<'de> DeserializeSeed<'de> for Step<'_> {
 }
 
 impl<'de> Visitor<'de> for Step<'_> {
-    type Value = Option<Found>;
+    type Value = Option<FieldValue>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("any value")
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-        self.scalar(Found::Bool(value))
+        self.scalar(FieldValue::Bool(value))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        self.scalar(Found::Number(value as f64))
+        self.scalar(FieldValue::Number(value as f64))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-        self.scalar(Found::Number(value as f64))
+        self.scalar(FieldValue::Number(value as f64))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        self.scalar(Found::Number(value))
+        self.scalar(FieldValue::Number(value))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Self::Value, E> {
-        self.scalar(Found::Text(value.to_owned()))
+        self.scalar(FieldValue::Text(value.to_owned()))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        self.scalar(Found::Null)
+        self.scalar(FieldValue::Null)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Self::Value, A::Error> {
         let next = self.0.split_first().and_then(|(key, rest)| Some((key.parse::<usize>().ok()?, Step(rest))));
-        let mut found = if self.0.is_empty() { Some(Found::Other) } else { None };
+        let mut found = if self.0.is_empty() { Some(FieldValue::Other) } else { None };
         let mut position = 0;
         loop {
             match next {
@@ -87,7 +87,7 @@ impl<'de> Visitor<'de> for Step<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let mut found = if self.0.is_empty() { Some(Found::Other) } else { None };
+        let mut found = if self.0.is_empty() { Some(FieldValue::Other) } else { None };
         let next = self.0.split_first();
         while let Some(is_wanted) = members.next_key_seed(Key(next.map(|(key, _)| key.as_str())))? {
             match next {

@@ -27,7 +27,7 @@ pub(super) const CHECKED_BYTES_MAX: u64 = 4 << 30;
 
 /// The blocks of a file.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct ScannedBlocks {
     pub(super) index: Index,
     /// Bytes before the last block that have changed.
     pub(super) changed: u64,
@@ -40,12 +40,12 @@ pub(super) struct Found {
 }
 
 /// Finds the whole blocks of a file. An error if it has none and does not begin like one of ours, or is too large.
-pub(super) fn find(file: &File, path: &Path) -> Result<Found, Error> {
+pub(super) fn find(file: &File, path: &Path) -> Result<ScannedBlocks, Error> {
     find_within(file, path, CHECKED_BYTES_MAX)
 }
 
 /// The same, with another bound on the bytes of blocks that are checked.
-pub(super) fn find_within(file: &File, path: &Path, checked_max: u64) -> Result<Found, Error> {
+pub(super) fn find_within(file: &File, path: &Path, checked_max: u64) -> Result<ScannedBlocks, Error> {
     let failed = |source| Error::file("read", path)(source);
     let length = file.metadata().map_err(failed)?.len();
     if length > FILE_BYTES_MAX {
@@ -69,9 +69,9 @@ pub(super) fn find_within(file: &File, path: &Path, checked_max: u64) -> Result<
     if parts.has_given_up() {
         // Nothing may be cut off.
         index.bytes = length;
-        return Ok(Found { index, changed: changed + rest, rest: 0, is_begun: false, may_have_more: true });
+        return Ok(ScannedBlocks { index, changed: changed + rest, rest: 0, is_begun: false, may_have_more: true });
     }
-    Ok(Found { index, changed, rest, is_begun: is_begun(&start, rest), may_have_more: false })
+    Ok(ScannedBlocks { index, changed, rest, is_begun: is_begun(&start, rest), may_have_more: false })
 }
 
 fn too_large(path: &Path) -> Error {
@@ -198,7 +198,7 @@ mod tests {
         file
     }
 
-    fn places(found: &Found) -> Vec<(u64, usize)> {
+    fn places(found: &ScannedBlocks) -> Vec<(u64, usize)> {
         found.index.blocks.iter().map(|block| (block.offset, block.length)).collect()
     }
 

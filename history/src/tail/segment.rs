@@ -12,7 +12,7 @@ use crate::{
     directory::{if_there, list, remove, sync},
     tail::{
         block::{self, Block},
-        blocks::{self, CHECKED_BYTES_MAX, Found},
+        blocks::{self, CHECKED_BYTES_MAX, ScannedBlocks},
         index::{BlockPlace, Index},
     },
 };
@@ -49,7 +49,7 @@ impl Segment {
     /// The same, with another bound on the bytes of blocks that are checked.
     fn recover_within(path: PathBuf, checked_max: u64) -> Result<Self, Error> {
         let file = File::options().read(true).append(true).open(&path).map_err(Error::file("open", &path))?;
-        let Found { index, changed, rest, may_have_more, .. } = blocks::find_within(&file, &path, checked_max)?;
+        let ScannedBlocks { index, changed, rest, may_have_more, .. } = blocks::find_within(&file, &path, checked_max)?;
         if rest > 0 {
             tracing::warn!(path = %path.display(), bytes = rest, "the end of history was not written before the stop");
             file.set_len(index.bytes).map_err(Error::file("shorten", &path))?;
@@ -70,7 +70,7 @@ impl Segment {
         // It is renamed once when that begins.
         for path in [path.to_owned(), path.with_extension(SEALING)] {
             if let Some(file) = if_there(File::open(&path).map(Some).map_err(Error::file("open", &path)))? {
-                let Found { index, changed, rest, is_begun, .. } = blocks::find(&file, &path)?;
+                let ScannedBlocks { index, changed, rest, is_begun, .. } = blocks::find(&file, &path)?;
                 let changed = changed + if is_begun { 0 } else { rest };
                 return Ok(Some((Self::with_index(path, file, index), changed)));
             }
