@@ -28,10 +28,10 @@ pub(super) type PendingResponse<V, E> = watch::Receiver<Option<Result<V, E>>>;
 /// Recent responses by key, refusals included. A question without a response is not kept.
 pub(super) struct Cache<K: Eq + Hash, V, E> {
     /// In the order in which they were asked: reading does not move them.
-    entries: Mutex<LruCache<K, Entry<V, E>>>,
+    entries: Mutex<LruCache<K, CachedResponse<V, E>>>,
 }
 
-struct Entry<V, E> {
+struct CachedResponse<V, E> {
     asked: Timestamp,
     outcome: PendingResponse<V, E>,
 }
@@ -64,7 +64,7 @@ impl<K: Clone + Eq + Hash, V: Clone, E> Cache<K, V, E> {
         }
         make_room(&mut entries, now);
         let outcome = ask();
-        entries.put(key.clone(), Entry { asked: now, outcome: outcome.clone() });
+        entries.put(key.clone(), CachedResponse { asked: now, outcome: outcome.clone() });
         outcome
     }
 
@@ -73,13 +73,13 @@ impl<K: Clone + Eq + Hash, V: Clone, E> Cache<K, V, E> {
         self.lock().len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, LruCache<K, Entry<V, E>>> {
+    fn lock(&self) -> MutexGuard<'_, LruCache<K, CachedResponse<V, E>>> {
         // Every change of the map is one call, so a panic cannot have left it inconsistent.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<V: Clone, E> Entry<V, E> {
+impl<V: Clone, E> CachedResponse<V, E> {
     fn is_recent(&self, now: Timestamp) -> bool {
         // An entry from the future was created before the clock was set back.
         self.asked <= now && now.since(self.asked) < AGE_MAX
@@ -97,7 +97,7 @@ impl<V: Clone, E> Entry<V, E> {
 
 /// Removes the oldest entries: those that are of no use any more, up to a question that is still asked, and one if there
 /// is no room.
-fn make_room<K: Eq + Hash, V: Clone, E>(entries: &mut LruCache<K, Entry<V, E>>, now: Timestamp) {
+fn make_room<K: Eq + Hash, V: Clone, E>(entries: &mut LruCache<K, CachedResponse<V, E>>, now: Timestamp) {
     while let Some((_, oldest)) = entries.peek_lru()
         && (entries.len() >= ENTRIES_MAX || !oldest.is_recent(now) && !oldest.is_pending())
     {
