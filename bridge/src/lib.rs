@@ -15,7 +15,7 @@ mod running;
 
 pub use self::{
     check::ApplicationCheck,
-    codec::observation::{Observation, ObservedApplication, Verdict},
+    codec::observation::{Observation, ObservedApplication, ObservedResult},
     environment::{Environment, state_dir::StateDir},
     error::Error,
     hand_over::{

@@ -6,7 +6,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use bridge::{Observation, Verdict};
+use bridge::{Observation, ObservedResult};
 use serde::Serialize;
 use serde_json::Value;
 use types::Timestamp;
@@ -116,7 +116,7 @@ impl Report {
         let codec = self.codecs.entry(id.clone()).or_default();
         codec.name.clone_from(&observation.profile_name);
         codec.counts.add(&counts);
-        if matches!(observation.ours, Verdict::Object(_)) {
+        if matches!(observation.ours, ObservedResult::Object(_)) {
             codec.microseconds.add(u64::try_from(observation.elapsed.as_micros()).unwrap_or(u64::MAX));
             codec.fuel.add(observation.fuel);
         }
@@ -197,37 +197,37 @@ impl Cost {
 }
 
 /// Compares two verdicts; returns what to count, and the differences.
-fn judge(theirs: &Verdict, ours: &Verdict) -> (Counts, Vec<Example>) {
+fn judge(theirs: &ObservedResult, ours: &ObservedResult) -> (Counts, Vec<Example>) {
     let mut counts = Counts { messages: 1, ..Counts::default() };
     let found = match (theirs, ours) {
-        (Verdict::Object(there), Verdict::Object(here)) => {
+        (ObservedResult::Object(there), ObservedResult::Object(here)) => {
             let parse = |text: &str| serde_json::from_str(text).unwrap_or(Value::Null);
             let (there, here) = (parse(there.get()), parse(here.get()));
             let found: Vec<_> = differences(&there, &here, false).into_iter().map(Example::difference).collect();
             *(if found.is_empty() { &mut counts.equal } else { &mut counts.different }) = 1;
             found
         }
-        (Verdict::Failed(there), Verdict::Failed(here)) => {
+        (ObservedResult::Failed(there), ObservedResult::Failed(here)) => {
             counts.failed_both = 1;
             vec![Example::failure("fails in both", Some(there), Some(here))]
         }
-        (Verdict::Failed(there), _) => {
+        (ObservedResult::Failed(there), _) => {
             counts.failed_there = 1;
             vec![Example::failure(cause::of_failure_there(there), Some(there), None)]
         }
-        (_, Verdict::Failed(here)) => {
+        (_, ObservedResult::Failed(here)) => {
             counts.failed_here = 1;
             vec![Example::failure("fails here only", None, Some(here))]
         }
-        (Verdict::Nothing, Verdict::Object(_)) => {
+        (ObservedResult::Nothing, ObservedResult::Object(_)) => {
             counts.only_here = 1;
             Vec::new()
         }
-        (Verdict::Object(there), Verdict::Nothing) => {
+        (ObservedResult::Object(there), ObservedResult::Nothing) => {
             counts.different = 1;
             vec![Example::failure("decoded there only", Some(there.get()), None)]
         }
-        (Verdict::Nothing, Verdict::Nothing) => {
+        (ObservedResult::Nothing, ObservedResult::Nothing) => {
             counts.without_codec = 1;
             Vec::new()
         }
@@ -255,15 +255,15 @@ mod tests {
 
     use super::*;
 
-    fn object(text: &str) -> Verdict {
-        Verdict::Object(RawValue::from_string(text.to_owned()).unwrap())
+    fn object(text: &str) -> ObservedResult {
+        ObservedResult::Object(RawValue::from_string(text.to_owned()).unwrap())
     }
 
-    fn failed(text: &str) -> Verdict {
-        Verdict::Failed(text.to_owned())
+    fn failed(text: &str) -> ObservedResult {
+        ObservedResult::Failed(text.to_owned())
     }
 
-    fn observation(theirs: Verdict, ours: Verdict) -> Observation {
+    fn observation(theirs: ObservedResult, ours: ObservedResult) -> Observation {
         let (profile_id, profile_name) = ("p1".to_owned(), "Profile <1>".to_owned());
         let application = ObservedApplication::default();
         let elapsed = Duration::from_micros(7);
@@ -289,8 +289,8 @@ mod tests {
             (failed("JS error: Error: interrupted"), object("{}")),
             (object("{}"), failed("the decoder used up its fuel")),
             (failed("a"), failed("b")),
-            (Verdict::Nothing, object("{}")),
-            (Verdict::Nothing, Verdict::Nothing),
+            (ObservedResult::Nothing, object("{}")),
+            (ObservedResult::Nothing, ObservedResult::Nothing),
         ] {
             report.add(&observation(theirs, ours));
         }

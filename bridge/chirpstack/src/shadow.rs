@@ -5,8 +5,8 @@ mod failures;
 use std::{path::PathBuf, sync::Arc};
 
 use bridge::{
-    Connections, Environment, Error, Observation, ObservedApplication, Running, StateDir, Verdict, codec::outcome::Run,
-    metrics,
+    Connections, Environment, Error, Observation, ObservedApplication, ObservedResult, Running, StateDir,
+    codec::outcome::Run, metrics,
 };
 use client::{Trust, chirpstack::ChirpStackClient};
 use futures::future::BoxFuture;
@@ -194,13 +194,13 @@ impl Observer {
         };
         let mut observation = self.run(&event, topic).await;
         match (event.object(), &event.deduplication_id) {
-            (Some(object), _) => observation.theirs = Verdict::Object(object.to_owned()),
+            (Some(object), _) => observation.theirs = ObservedResult::Object(object.to_owned()),
             (None, None) => {}
             (None, Some(id)) => {
                 let (id, observer) = (id.clone(), self.clone());
                 self.comparisons.spawn(async move {
                     if let Some(description) = observer.failures.of(&id).await {
-                        observation.theirs = Verdict::Failed(description);
+                        observation.theirs = ObservedResult::Failed(description);
                     }
                     (observer.observe)(observation);
                 });
@@ -218,7 +218,7 @@ impl Observer {
         let id = event.device.device_profile_id.clone();
         let profile = self.decoder.directory.profile(&id).await;
         let name = profile.map(|profile| profile.name().to_owned()).unwrap_or_default();
-        Observation::new(application(event, topic), (id, name), Verdict::Nothing, (decoded, &ran))
+        Observation::new(application(event, topic), (id, name), ObservedResult::Nothing, (decoded, &ran))
     }
 }
 

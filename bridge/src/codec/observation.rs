@@ -16,9 +16,9 @@ pub struct Observation {
     /// As people call it.
     pub profile_name: String,
     /// The network's result.
-    pub theirs: Verdict,
+    pub theirs: ObservedResult,
     /// The result of our run of the same codec.
-    pub ours: Verdict,
+    pub ours: ObservedResult,
     /// The fuel that our run used.
     pub fuel: u64,
     /// The time that our run took in the sandbox.
@@ -36,7 +36,7 @@ pub struct ObservedApplication {
 
 /// The result of a codec.
 #[derive(Debug)]
-pub enum Verdict {
+pub enum ObservedResult {
     /// A JSON object.
     Object(Box<RawValue>),
     /// It failed, with this description.
@@ -50,19 +50,19 @@ impl Observation {
     pub fn new(
         application: ObservedApplication,
         (profile_id, profile_name): (String, String),
-        theirs: Verdict,
+        theirs: ObservedResult,
         (decoded, ran): (Result<Decoded, CodecError>, &Run),
     ) -> Self {
         let ours = match decoded {
-            Ok(Decoded { object, .. }) => Verdict::of(object),
-            Err(error) => Verdict::Failed(error.to_string()),
+            Ok(Decoded { object, .. }) => ObservedResult::of(object),
+            Err(error) => ObservedResult::Failed(error.to_string()),
         };
         let Run { fuel, elapsed, .. } = *ran;
         Self { application, profile_id, profile_name, theirs, ours, fuel, elapsed }
     }
 }
 
-impl Verdict {
+impl ObservedResult {
     /// That of a codec that did not fail.
     pub fn of(object: Option<Box<RawValue>>) -> Self {
         object.map_or(Self::Nothing, Self::Object)

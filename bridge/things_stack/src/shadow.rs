@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bridge::{
-    Connections, Environment, Error, Observation, ObservedApplication, Running, StateDir, Verdict, codec::outcome::Run,
-    metrics, receive::receive,
+    Connections, Environment, Error, Observation, ObservedApplication, ObservedResult, Running, StateDir,
+    codec::outcome::Run, metrics, receive::receive,
 };
 use futures::future::{BoxFuture, join_all};
 use link::{delivery::Delivery, mqtt::Subscriber};
@@ -121,7 +121,7 @@ impl Observer {
         };
         metrics::uplink(result(&decoded));
         // It does not say that a formatter failed: then there is no payload either.
-        let theirs = Verdict::of(message.decoded_payload().map(ToOwned::to_owned));
+        let theirs = ObservedResult::of(message.decoded_payload().map(ToOwned::to_owned));
         let application = ObservedApplication { id: topic.application.to_owned(), name: String::new() };
         let ours = (decoded.map(|decoded| decoded.uplink), &ran);
         (self.observe)(Observation::new(application, codec, theirs, ours));

@@ -1,6 +1,6 @@
 //! Shadow mode: what it sees, and that it publishes nothing.
 
-use bridge::{Observation, Running, Verdict};
+use bridge::{Observation, ObservedResult, Running};
 use chirpstack::ChirpStackShadow;
 use serde_json::{Value, json};
 use testing::{CHIRPSTACK_APPLICATION, RedisProcess, chirpstack_uplink, soon};
@@ -19,10 +19,10 @@ async fn shadow(network: &Network) -> (ChirpStackShadow, mpsc::UnboundedReceiver
     (shadow, observations)
 }
 
-fn object(verdict: &Verdict) -> Option<Value> {
-    match verdict {
-        Verdict::Object(object) => Some(serde_json::from_str(object.get()).unwrap()),
-        Verdict::Failed(_) | Verdict::Nothing => None,
+fn object(result: &ObservedResult) -> Option<Value> {
+    match result {
+        ObservedResult::Object(object) => Some(serde_json::from_str(object.get()).unwrap()),
+        ObservedResult::Failed(_) | ObservedResult::Nothing => None,
     }
 }
 
@@ -61,13 +61,13 @@ async fn it_sees_both_verdicts_and_publishes_nothing() {
     chirpstack.publish(&topic(DEVICE, "log"), log(3).to_string()).await;
     for _ in 0..2 {
         let seen = soon("an observation", observations.recv()).await.unwrap();
-        assert!(matches!(&seen.theirs, Verdict::Failed(text) if text == description), "{seen:?}");
+        assert!(matches!(&seen.theirs, ObservedResult::Failed(text) if text == description), "{seen:?}");
         assert_eq!(object(&seen.ours), Some(json!({"n": 1})));
     }
 
     send(&mut chirpstack, DEVICE, 4, "AQID").await;
     let seen = soon("an observation", observations.recv()).await.unwrap();
-    assert!(matches!(seen.theirs, Verdict::Nothing), "{seen:?}");
+    assert!(matches!(seen.theirs, ObservedResult::Nothing), "{seen:?}");
 
     // The application heard ChirpStack's own messages and nothing else.
     chirpstack.publish("this/is/the/end", "").await;

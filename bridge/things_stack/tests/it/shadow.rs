@@ -1,6 +1,6 @@
 //! Shadow mode compares with what The Things Stack decoded.
 
-use bridge::{Observation, Running, Verdict};
+use bridge::{Observation, ObservedResult, Running};
 use serde_json::{Value, json};
 use testing::{soon, things_stack_uplink};
 use things_stack::ThingsStackShadow;
@@ -36,15 +36,15 @@ async fn both_results_are_observed_and_nothing_is_published() {
         assert!(found.profile_name.contains("sensors@lab"), "{}", found.profile_name);
         assert_eq!(found.application.id, "sensors@lab");
         match (&found.theirs, theirs.is_null()) {
-            (Verdict::Object(object), false) => {
+            (ObservedResult::Object(object), false) => {
                 assert_eq!(serde_json::from_str::<Value>(object.get()).unwrap(), theirs);
             }
-            (Verdict::Nothing, true) => {}
+            (ObservedResult::Nothing, true) => {}
             other => panic!("{other:?}"),
         }
         match (payload, &found.ours) {
-            ("AQ==", Verdict::Object(object)) => assert_eq!(object.get(), r#"{"n":1}"#),
-            ("Ag==", Verdict::Failed(reason)) => assert!(reason.contains("no"), "{reason}"),
+            ("AQ==", ObservedResult::Object(object)) => assert_eq!(object.get(), r#"{"n":1}"#),
+            ("Ag==", ObservedResult::Failed(reason)) => assert!(reason.contains("no"), "{reason}"),
             other => panic!("{other:?}"),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bridge::{Environment, Error, MqttSettings, Observation, Running, Verdict};
+use bridge::{Environment, Error, MqttSettings, Observation, ObservedResult, Running};
 use chirpstack::{ChirpStackSettings, ChirpStackShadow, GivenCredentials, GrpcSettings};
 use console::{NetworkTrial, NewNetwork, TrialCheck, TriedUplink};
 use things_stack::{ApiSettings, ThingsStackApplication, ThingsStackSettings, ThingsStackShadow};
@@ -91,10 +91,10 @@ fn uplink(Observation { application, profile_name, ours, theirs, .. }: Observati
     }
 }
 
-fn result(verdict: Verdict) -> Result<String, String> {
-    match verdict {
-        Verdict::Object(object) => Ok(object.get().to_owned()),
-        Verdict::Failed(reason) => Err(reason),
-        Verdict::Nothing => Err("the codec decodes nothing, or there is none".to_owned()),
+fn result(result: ObservedResult) -> Result<String, String> {
+    match result {
+        ObservedResult::Object(object) => Ok(object.get().to_owned()),
+        ObservedResult::Failed(reason) => Err(reason),
+        ObservedResult::Nothing => Err("the codec decodes nothing, or there is none".to_owned()),
     }
 }
