@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bridge::{
     message::raw_object::RawObject,
-    publish::output::{Entry, Payload},
+    publish::output::{EntryField, Payload},
 };
 use prost::Message;
 use serde::Deserialize;
@@ -38,7 +38,7 @@ pub(super) struct UplinkEvent<'a> {
 /// An event as it came in.
 enum Form<'a> {
     Json(RawObject<'a>),
-    Protobuf(&'a Entry),
+    Protobuf(&'a EntryField),
 }
 
 /// The members of `deviceInfo` that the bridge needs.
@@ -68,7 +68,7 @@ impl<'a> UplinkEvent<'a> {
         }
     }
 
-    fn decode(entry: &'a Entry) -> Result<Self, Malformed> {
+    fn decode(entry: &'a EntryField) -> Result<Self, Malformed> {
         let head = UplinkHead::decode(&*entry.value)?;
         let DeviceHead { device_profile_id, dev_eui, .. } = head.device_info.unwrap_or_default();
         Self {
@@ -140,11 +140,11 @@ impl<'a> UplinkEvent<'a> {
                 }
                 serde_json::to_vec(&members)?.into()
             }
-            Form::Protobuf(Entry { name, value, .. }) if is_stream => {
+            Form::Protobuf(EntryField { name, value, .. }) if is_stream => {
                 let value = with_object(value, object.as_deref())?;
                 Payload::Entry(entry(name.clone(), value.into()))
             }
-            Form::Protobuf(Entry { value, .. }) => json_with_object(value, object.as_deref())?.into(),
+            Form::Protobuf(EntryField { value, .. }) => json_with_object(value, object.as_deref())?.into(),
         })
     }
 }

@@ -26,15 +26,15 @@ pub enum Payload {
     /// JSON.
     Json(Bytes),
     /// The entry of a stream.
-    Entry(Entry),
+    Entry(EntryField),
 }
 
-/// The entry of a stream.
+/// The only field of a stream's entry.
 #[derive(Clone)]
-pub struct Entry {
-    /// The name of its field.
+pub struct EntryField {
+    /// Its name.
     pub name: String,
-    /// The value of the field.
+    /// Its value.
     pub value: Bytes,
     /// The JSON of a name and a value, or why there is none.
     pub to_json: fn(&str, &[u8]) -> Result<Vec<u8>, String>,
@@ -42,7 +42,7 @@ pub struct Entry {
 
 /// Makes the entry of a stream of a message, or says why there is none. It gets the topic without a prefix, and the
 /// JSON.
-pub type ToEntry = fn(&str, &[u8]) -> Result<Entry, String>;
+pub type ToEntry = fn(&str, &[u8]) -> Result<EntryField, String>;
 
 /// The end of a message that was to be published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl Output {
                 Err(error) => drop_message(&topic.to_string(), payload.bytes(), &error, "no JSON"),
             },
             Target::Stream { publisher, to_entry } => match payload.to_entry(&topic, *to_entry) {
-                Ok(Entry { name, value, .. }) => {
+                Ok(EntryField { name, value, .. }) => {
                     let is_published = publisher.publish(name, value).await;
                     if is_published { PublishOutcome::Published } else { PublishOutcome::Stopped }
                 }
@@ -174,7 +174,7 @@ impl Payload {
     /// Returns the bytes of the JSON, or of the entry's value.
     pub fn bytes(&self) -> &Bytes {
         match self {
-            Self::Json(bytes) | Self::Entry(Entry { value: bytes, .. }) => bytes,
+            Self::Json(bytes) | Self::Entry(EntryField { value: bytes, .. }) => bytes,
         }
     }
 
@@ -182,11 +182,11 @@ impl Payload {
     pub fn to_json(&self) -> Result<Bytes, String> {
         match self {
             Self::Json(json) => Ok(json.clone()),
-            Self::Entry(Entry { name, value, to_json }) => to_json(name, value).map(Bytes::from),
+            Self::Entry(EntryField { name, value, to_json }) => to_json(name, value).map(Bytes::from),
         }
     }
 
-    fn to_entry(&self, topic: &impl OutputTopic, to_entry: ToEntry) -> Result<Entry, String> {
+    fn to_entry(&self, topic: &impl OutputTopic, to_entry: ToEntry) -> Result<EntryField, String> {
         match self {
             Self::Json(json) => to_entry(&topic.to_string(), json),
             Self::Entry(entry) => Ok(entry.clone()),

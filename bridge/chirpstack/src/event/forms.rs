@@ -6,7 +6,7 @@
 use api::chirpstack_events::integration::{
     AckEvent, DeviceInfo, IntegrationEvent, JoinEvent, LocationEvent, LogEvent, StatusEvent, TxAckEvent, UplinkEvent,
 };
-use bridge::{message::raw_object::RawObject, publish::output::Entry};
+use bridge::{message::raw_object::RawObject, publish::output::EntryField};
 use bytes::Bytes;
 use pbjson_types::{Struct, Timestamp};
 use prost::{
@@ -99,7 +99,7 @@ pub(crate) fn to_json(name: &str, value: &[u8]) -> Result<Vec<u8>, Malformed> {
 }
 
 /// The entry of a stream like ChirpStack's, from the topic and the JSON of an event.
-pub(crate) fn to_entry(topic: &str, payload: &[u8]) -> Result<Entry, String> {
+pub(crate) fn to_entry(topic: &str, payload: &[u8]) -> Result<EntryField, String> {
     let name = Topic::parse(topic, "").and_then(|topic| topic.event()).ok_or("it is no event")?;
     let form = form(name).ok_or_else(|| Malformed::UnknownType.to_string())?;
     let value = (form.protobuf)(payload).map_err(|error| format!("it is not the JSON of ChirpStack 4: {error}"))?;
@@ -107,8 +107,8 @@ pub(crate) fn to_entry(topic: &str, payload: &[u8]) -> Result<Entry, String> {
 }
 
 /// An entry of a stream like ChirpStack's.
-pub(crate) fn entry(name: String, value: Bytes) -> Entry {
-    Entry { name, value, to_json: |name, value| to_json(name, value).map_err(|error| error.to_string()) }
+pub(crate) fn entry(name: String, value: Bytes) -> EntryField {
+    EntryField { name, value, to_json: |name, value| to_json(name, value).map_err(|error| error.to_string()) }
 }
 
 /// An uplink with this object, or without one, as a protocol buffer.
