@@ -6,15 +6,15 @@
 //! time, too, at which its alarm is set by that. Applications in which nothing is due and nothing was noted are
 //! not looked at (`schedule.rs`).
 
+mod alarm_change;
 mod clock;
 mod due;
 mod environment;
 mod history;
+mod next_step;
 mod recall;
 mod schedule;
-mod step;
 mod turn;
-mod verdict;
 mod walk;
 mod watch;
 

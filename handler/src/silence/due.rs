@@ -6,11 +6,11 @@ use store::{Batch, Key};
 use types::{DevId, DevicePath, SilentAfter, SilentEvent, Timestamp};
 
 use super::{
+    alarm_change::AlarmChange,
     environment::Watcher,
     history::heard_after,
-    step::Step,
+    next_step::NextStep,
     turn::{DEVICES, GRACE, Turn},
-    verdict::Verdict,
 };
 use crate::{
     Error,
@@ -65,30 +65,30 @@ impl Watcher {
         let has_more = alarms.len() == DEVICES;
         let dev_ids = alarms.iter().map(|(.., dev_id)| dev_id.clone()).collect();
         let found = self.with.devices.watched(&app_id, dev_ids).await?;
-        let (mut steps, mut unheard) = (Vec::new(), Vec::new());
+        let (mut changes, mut unheard) = (Vec::new(), Vec::new());
         for ((place, time, _), found) in alarms.into_iter().zip(found) {
             let path = DevicePath { app_id: &app_id, dev_id: &found.dev_id };
             let alarm_place = found.alarm.as_ref().map(|alarm| alarm.place(path)).transpose()?;
             let is_set = alarm_place.flatten().as_ref() == Some(&place);
             match self.judge_found(turn, &found, now) {
-                Some(Verdict::Due(after)) if is_set => {
+                Some(NextStep::Due(after)) if is_set => {
                     // Otherwise, nobody needs to know more.
                     if may_report && self.may_report(turn, time, now).await? {
                         unheard.push(Unheard { found, after });
                     }
                 }
-                Some(verdict) if is_set => steps.extend(Step::of(verdict, found)),
-                verdict => steps.push(Step::stale(place, found, verdict)),
+                Some(next_step) if is_set => changes.extend(AlarmChange::of(next_step, found)),
+                next_step => changes.push(AlarmChange::stale(place, found, next_step)),
             }
         }
         let (known, mut silent) = self.ask_history(turn, unheard, now).await;
-        steps.extend(known);
+        changes.extend(known);
         // History may have taken long.
         silent.retain(|device| !self.was_heard(turn, device));
         if !silent.is_empty() && !self.holds_lease(turn).await? {
             silent.clear();
         }
-        self.commit(turn, steps).await?;
+        self.commit(turn, changes).await?;
         Ok(Looked { events: self.report(turn, silent).await?, has_more, next: Some(now) })
     }
 
@@ -114,10 +114,15 @@ impl Watcher {
         Ok(due)
     }
 
-    /// Returns steps for the devices that somebody else has heard, or of which nobody can say, and the silent ones.
-    async fn ask_history(&self, turn: &Turn, unheard: Vec<Unheard>, now: Timestamp) -> (Vec<Step>, Vec<Unheard>) {
+    /// Returns changes for the devices that somebody else has heard, or of which nobody can say, and the silent ones.
+    async fn ask_history(
+        &self,
+        turn: &Turn,
+        unheard: Vec<Unheard>,
+        now: Timestamp,
+    ) -> (Vec<AlarmChange>, Vec<Unheard>) {
         let app_id = &turn.watched.app_id;
-        let (mut steps, mut silent, mut open) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut changes, mut silent, mut open) = (Vec::new(), Vec::new(), Vec::new());
         for device in unheard {
             let (_, complete_since) = self.with.last_heard.last(DevicePath { app_id, dev_id: &device.found.dev_id });
             match device.found.alarm.clone().filter(|alarm| complete_since > alarm.since) {
@@ -139,11 +144,11 @@ impl Watcher {
                 Some(None) | None => None,
             };
             match set {
-                Some(alarm) => steps.extend(Step::of(Verdict::Set(alarm), device.found)),
+                Some(alarm) => changes.extend(AlarmChange::of(NextStep::Set(alarm), device.found)),
                 None => silent.push(device),
             }
         }
-        (steps, silent)
+        (changes, silent)
     }
 
     /// Returns true if this process has heard a device by now. The next pass sets its alarm.
@@ -161,23 +166,23 @@ impl Watcher {
             let published = self.with.output.publish(self.message(turn, &silent)).wait().await;
             (silent, published)
         }));
-        let (mut steps, mut reported) = (Vec::new(), 0);
+        let (mut changes, mut reported) = (Vec::new(), 0);
         for (Unheard { found, after }, published) in receipts.await {
             match published {
                 Ok(()) => {
                     reported += 1;
-                    steps.extend(Step::reported(found));
+                    changes.extend(AlarmChange::reported(found));
                 }
                 Err(error) => {
                     let (app_id, dev_id, error) = (&turn.watched.app_id, &found.dev_id, ErrorChain(&error));
                     tracing::warn!(%app_id, %dev_id, %error, "cannot publish that a device is silent: trying again");
-                    steps.extend(Step::retried(found, after, self.clock.now()));
+                    changes.extend(AlarmChange::retried(found, after, self.clock.now()));
                 }
             }
         }
         metrics::silent(reported);
         // Where that conflicts, the device was heard in the meantime.
-        self.commit_steps(turn, steps, &Batch::new()).await?;
+        self.commit_changes(turn, changes, &Batch::new()).await?;
         Ok(events)
     }
 

@@ -6,10 +6,10 @@ use store::{Batch, Commit, Entry, Key};
 use types::{DevId, DevicePath, SilentAfter, Timestamp};
 
 use super::{
+    alarm_change::AlarmChange,
     environment::Watcher,
+    next_step::{NextStep, judge},
     schedule::CHECK_INTERVAL,
-    step::Step,
-    verdict::{Verdict, judge},
 };
 use crate::{
     Error,
@@ -136,12 +136,12 @@ impl Watcher {
         }
         let (app_id, now) = (&turn.watched.app_id, self.clock.now());
         let found = self.with.devices.watched(app_id, dev_ids).await?;
-        let step = |found: WatchedDevice| Step::of(self.judge_found(turn, &found, now)?, found);
-        self.commit(turn, found.into_iter().filter_map(step).collect()).await
+        let change = |found: WatchedDevice| AlarmChange::of(self.judge_found(turn, &found, now)?, found);
+        self.commit(turn, found.into_iter().filter_map(change).collect()).await
     }
 
     /// Judges a device as far as this process knows; none if it is gone.
-    pub(super) fn judge_found(&self, turn: &Turn, found: &WatchedDevice, now: Timestamp) -> Option<Verdict> {
+    pub(super) fn judge_found(&self, turn: &Turn, found: &WatchedDevice, now: Timestamp) -> Option<NextStep> {
         let (heard, _) = self.with.last_heard.last(DevicePath { app_id: &turn.watched.app_id, dev_id: &found.dev_id });
         let device = found.device.as_ref()?;
         Some(judge(device, found.alarm.as_ref(), turn.after, heard, now))
@@ -188,32 +188,37 @@ impl Watcher {
         Ok(matches!(turn.lease, Lease::Held(_)))
     }
 
-    /// Commits steps, unless the settings of the application have changed since. Returns false if some conflicted.
-    pub(super) async fn commit(&self, turn: &Turn, steps: Vec<Step>) -> Result<bool, Error> {
+    /// Commits changes, unless the settings of the application have changed since. Returns false if some conflicted.
+    pub(super) async fn commit(&self, turn: &Turn, changes: Vec<AlarmChange>) -> Result<bool, Error> {
         let unchanged = Batch::new().expect(turn.summary.key.clone(), turn.summary.version);
         // Sooner than others look by themselves. While all alarms are set, they look with each pass.
         let soon = self.clock.now().plus(2 * CHECK_INTERVAL);
-        let is_forward = turn.is_set && steps.iter().any(|step| step.is_forward(soon));
-        let is_done = self.commit_steps(turn, steps, &unchanged).await?;
+        let is_forward = turn.is_set && changes.iter().any(|change| change.is_forward(soon));
+        let is_done = self.commit_changes(turn, changes, &unchanged).await?;
         if is_forward && self.with.is_shared {
             self.with.applications.note_alarms_forward(&turn.watched).await?;
         }
         Ok(is_done)
     }
 
-    pub(super) async fn commit_steps(&self, turn: &Turn, steps: Vec<Step>, expected: &Batch) -> Result<bool, Error> {
-        if steps.is_empty() {
+    pub(super) async fn commit_changes(
+        &self,
+        turn: &Turn,
+        changes: Vec<AlarmChange>,
+        expected: &Batch,
+    ) -> Result<bool, Error> {
+        if changes.is_empty() {
             return Ok(true);
         }
-        let add = |batch: Batch, step: &Step| step.add_to(batch, &turn.watched.app_id);
-        let all = steps.iter().try_fold(expected.clone(), add)?;
+        let add = |batch: Batch, change: &AlarmChange| change.add_to(batch, &turn.watched.app_id);
+        let all = changes.iter().try_fold(expected.clone(), add)?;
         let is_done = self.with.store.commit(all).await? == Commit::Done;
-        if is_done || steps.len() == 1 {
+        if is_done || changes.len() == 1 {
             return Ok(is_done);
         }
-        for step in &steps {
+        for change in &changes {
             // For some, another handler or a change of the device was first. The next pass looks again.
-            let _ = self.with.store.commit(add(expected.clone(), step)?).await?;
+            let _ = self.with.store.commit(add(expected.clone(), change)?).await?;
         }
         Ok(false)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use store::{Batch, Entry, Key};
 use types::{AppId, DevId, DevicePath, SilentAfter, Timestamp};
 
-use super::verdict::Verdict;
+use super::next_step::NextStep;
 use crate::{
     Error,
     registry::{alarm::Alarm, application::store_keys, device::WatchedDevice},
@@ -16,7 +16,7 @@ const RETRY_MIN: Duration = Duration::from_secs(60);
 const RETRY_MAX: Duration = Duration::from_secs(900);
 
 /// A change of an alarm.
-pub(super) struct Step {
+pub(super) struct AlarmChange {
     dev_id: DevId,
     before: Option<(Alarm, Entry)>,
     /// None if it is deleted.
@@ -25,13 +25,13 @@ pub(super) struct Step {
     stale: Option<Key>,
 }
 
-impl Step {
+impl AlarmChange {
     /// None if nothing is to change.
-    pub(super) fn of(verdict: Verdict, found: WatchedDevice) -> Option<Self> {
-        let after = match verdict {
-            Verdict::Keep | Verdict::Due(_) => return None,
-            Verdict::Set(alarm) => Some(alarm),
-            Verdict::Delete => None,
+    pub(super) fn of(next_step: NextStep, found: WatchedDevice) -> Option<Self> {
+        let after = match next_step {
+            NextStep::Keep | NextStep::Due(_) => return None,
+            NextStep::Set(alarm) => Some(alarm),
+            NextStep::Delete => None,
         };
         let WatchedDevice { dev_id, alarm, entry, .. } = found;
         Some(Self { dev_id, before: alarm.zip(entry), after, stale: None })
@@ -40,7 +40,7 @@ impl Step {
     /// Notes that a silence was reported.
     pub(super) fn reported(found: WatchedDevice) -> Option<Self> {
         let alarm = found.alarm.clone()?.reported();
-        Self::of(Verdict::Set(alarm), found)
+        Self::of(NextStep::Set(alarm), found)
     }
 
     /// Has a silence reported again later: outputs that have taken the event get it with each attempt.
@@ -48,17 +48,17 @@ impl Step {
         let alarm = found.alarm.clone()?;
         let overdue = now.since(alarm.since.plus(after.duration()));
         let due = now.plus(overdue.clamp(RETRY_MIN, RETRY_MAX));
-        Self::of(Verdict::Set(alarm.due_at(due)), found)
+        Self::of(NextStep::Set(alarm.due_at(due)), found)
     }
 
-    /// Deletes a place that no alarm has, and does what the verdict says; none is that of a device that is gone.
-    pub(super) fn stale(place: Key, found: WatchedDevice, verdict: Option<Verdict>) -> Self {
+    /// Deletes a place that no alarm has, and takes the next step; none is that of a device that is gone.
+    pub(super) fn stale(place: Key, found: WatchedDevice, next_step: Option<NextStep>) -> Self {
         let WatchedDevice { dev_id, alarm, entry, .. } = found;
         let before = alarm.zip(entry);
-        let after = match verdict {
-            Some(Verdict::Set(alarm)) => Some(alarm),
-            Some(Verdict::Keep | Verdict::Due(_)) => before.as_ref().map(|(alarm, _)| alarm.clone()),
-            Some(Verdict::Delete) | None => None,
+        let after = match next_step {
+            Some(NextStep::Set(alarm)) => Some(alarm),
+            Some(NextStep::Keep | NextStep::Due(_)) => before.as_ref().map(|(alarm, _)| alarm.clone()),
+            Some(NextStep::Delete) | None => None,
         };
         Self { dev_id, before, after, stale: Some(place) }
     }

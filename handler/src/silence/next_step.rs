@@ -6,7 +6,7 @@ use crate::registry::{alarm::Alarm, device::Device};
 
 /// The next step for a device's alarm.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum NextStep {
     /// Nothing.
     Keep,
     /// It is set in this way.
@@ -24,9 +24,9 @@ pub(super) fn judge(
     after: SilentAfter,
     heard: Option<Timestamp>,
     now: Timestamp,
-) -> Verdict {
+) -> NextStep {
     let Some(after) = after.of_device(&device.attributes) else {
-        return alarm.map_or(Verdict::Keep, |_| Verdict::Delete);
+        return alarm.map_or(NextStep::Keep, |_| NextStep::Delete);
     };
     // What was heard in the future says nothing: the clock was set back, or that of another handler is ahead.
     let recorded = Some(device.lorawan.last_seen).filter(|nanos| *nanos > 0).map(Timestamp::from_nanos);
@@ -35,24 +35,24 @@ pub(super) fn judge(
         // A template sends nothing.
         let may_send = !device.is_template() || last.is_some();
         // Of the silence before, nobody wanted to be told, and nobody may have listened.
-        return if may_send { Verdict::Set(Alarm::set(now, last, after)) } else { Verdict::Keep };
+        return if may_send { NextStep::Set(Alarm::set(now, last, after)) } else { NextStep::Keep };
     };
     if alarm.since > now {
-        return Verdict::Set(Alarm::set(now, last, after));
+        return NextStep::Set(Alarm::set(now, last, after));
     }
     if let Some(last) = last.filter(|last| *last > alarm.since) {
-        return Verdict::Set(Alarm::heard(last, after));
+        return NextStep::Set(Alarm::heard(last, after));
     }
     let due = alarm.since.plus(after.duration());
     match alarm.due {
         // It was reported, and is to be once more only by a longer time.
-        None if due <= now => Verdict::Keep,
-        Some(set) if set == due && due > now => Verdict::Keep,
-        None => Verdict::Set(alarm.clone().due_at(due)),
-        Some(_) if due > now => Verdict::Set(alarm.clone().due_at(due)),
+        None if due <= now => NextStep::Keep,
+        Some(set) if set == due && due > now => NextStep::Keep,
+        None => NextStep::Set(alarm.clone().due_at(due)),
+        Some(_) if due > now => NextStep::Set(alarm.clone().due_at(due)),
         // The time became shorter.
-        Some(set) if set > now => Verdict::Set(alarm.clone().due_at(now)),
-        Some(_) => Verdict::Due(after),
+        Some(set) if set > now => NextStep::Set(alarm.clone().due_at(now)),
+        Some(_) => NextStep::Due(after),
     }
 }
 
@@ -98,14 +98,14 @@ mod tests {
         let alarm = Alarm::heard(at(1000), hour());
         let judge =
             |device: &Device, heard: Option<i64>, now: i64| judge(device, Some(&alarm), hour(), heard.map(at), at(now));
-        assert_eq!(judge(&device("", 0), None, 4599), Verdict::Keep);
-        assert_eq!(judge(&device("", 1000), Some(1000), 4600), Verdict::Due(hour()));
-        let heard = Verdict::Set(Alarm::heard(at(2000), hour()));
+        assert_eq!(judge(&device("", 0), None, 4599), NextStep::Keep);
+        assert_eq!(judge(&device("", 1000), Some(1000), 4600), NextStep::Due(hour()));
+        let heard = NextStep::Set(Alarm::heard(at(2000), hour()));
         assert_eq!(
             [judge(&device("", 0), Some(2000), 4600), judge(&device("", 2000), None, 4600)],
             [heard.clone(), heard.clone()]
         );
-        assert_eq!(judge(&device("", 9000), Some(9000), 4600), Verdict::Due(hour()), "it was heard in the future");
+        assert_eq!(judge(&device("", 9000), Some(9000), 4600), NextStep::Due(hour()), "it was heard in the future");
         assert_eq!(
             [judge(&device("", 9000), Some(2000), 4600), judge(&device("", 2000), Some(9000), 4600)],
             [heard.clone(), heard],
@@ -116,14 +116,14 @@ mod tests {
     #[test]
     fn a_device_without_an_alarm_gets_one_unless_it_is_a_template() {
         let judge = |device: &Device, heard: Option<i64>| judge(device, None, hour(), heard.map(at), at(9000));
-        assert_eq!(judge(&device("", 0), None), Verdict::Set(Alarm::set(at(9000), None, hour())));
-        assert_eq!(judge(&device("", 70), None), Verdict::Set(Alarm::set(at(9000), Some(at(70)), hour())));
-        assert_eq!(judge(&device("", 70), Some(8999)), Verdict::Set(Alarm::set(at(9000), Some(at(8999)), hour())));
-        assert_eq!(judge(&device("off", 70), Some(8999)), Verdict::Keep);
+        assert_eq!(judge(&device("", 0), None), NextStep::Set(Alarm::set(at(9000), None, hour())));
+        assert_eq!(judge(&device("", 70), None), NextStep::Set(Alarm::set(at(9000), Some(at(70)), hour())));
+        assert_eq!(judge(&device("", 70), Some(8999)), NextStep::Set(Alarm::set(at(9000), Some(at(8999)), hour())));
+        assert_eq!(judge(&device("off", 70), Some(8999)), NextStep::Keep);
         let mut template = device("", 0);
         template.lorawan.dev_eui = Default::default();
-        assert_eq!(judge(&template, None), Verdict::Keep);
-        assert_eq!(judge(&template, Some(9000)), Verdict::Set(Alarm::set(at(9000), Some(at(9000)), hour())));
+        assert_eq!(judge(&template, None), NextStep::Keep);
+        assert_eq!(judge(&template, Some(9000)), NextStep::Set(Alarm::set(at(9000), Some(at(9000)), hour())));
     }
 
     #[test]
@@ -131,13 +131,13 @@ mod tests {
         let alarm = Alarm::heard(at(1000), hour());
         let judge = |alarm: &Alarm, own: &str, now: i64| judge(&device(own, 0), Some(alarm), hour(), None, at(now));
         let two: SilentAfter = "2h".parse().unwrap();
-        assert_eq!(judge(&alarm, "2h", 4600), Verdict::Set(Alarm::heard(at(1000), two)));
-        assert_eq!(judge(&alarm, "30m", 2000), Verdict::Set(Alarm::heard(at(1000), "30m".parse().unwrap())));
-        assert_eq!(judge(&alarm, "1m", 2000), Verdict::Set(alarm.clone().due_at(at(2000))));
-        assert_eq!(judge(&alarm, "off", 2000), Verdict::Delete);
+        assert_eq!(judge(&alarm, "2h", 4600), NextStep::Set(Alarm::heard(at(1000), two)));
+        assert_eq!(judge(&alarm, "30m", 2000), NextStep::Set(Alarm::heard(at(1000), "30m".parse().unwrap())));
+        assert_eq!(judge(&alarm, "1m", 2000), NextStep::Set(alarm.clone().due_at(at(2000))));
+        assert_eq!(judge(&alarm, "off", 2000), NextStep::Delete);
         let reported = alarm.clone().reported();
-        assert_eq!(judge(&reported, "", 1_000_000), Verdict::Keep, "each silence is reported once");
-        assert_eq!(judge(&reported, "2h", 8000), Verdict::Set(Alarm::heard(at(1000), two)));
+        assert_eq!(judge(&reported, "", 1_000_000), NextStep::Keep, "each silence is reported once");
+        assert_eq!(judge(&reported, "2h", 8000), NextStep::Set(Alarm::heard(at(1000), two)));
     }
 
     proptest! {
@@ -150,17 +150,17 @@ mod tests {
             let mut alarm = if reported { set.reported() } else { set };
             for _ in 0..3 {
                 match judge(&device("", 0), Some(&alarm), hour(), heard.map(at), at(now)) {
-                    Verdict::Set(next) => {
+                    NextStep::Set(next) => {
                         prop_assert!(next.since <= at(now));
                         alarm = next;
                     }
-                    Verdict::Due(_) => {
+                    NextStep::Due(_) => {
                         prop_assert!(alarm.since.plus(hour().duration()) <= at(now));
                         prop_assert!(heard.is_none_or(|heard| at(heard) <= alarm.since || heard > now));
                         return Ok(());
                     }
-                    Verdict::Keep => return Ok(()),
-                    Verdict::Delete => prop_assert!(false, "it has a time"),
+                    NextStep::Keep => return Ok(()),
+                    NextStep::Delete => prop_assert!(false, "it has a time"),
                 }
             }
             prop_assert!(false, "it is set again and again");
