@@ -10,7 +10,7 @@ use types::{AppId, Kind, Kinded};
 
 use super::{
     DecodeAgain, Functions, Parts,
-    compare::{Verdict, compare, compare_exactly},
+    compare::{Comparison, compare, compare_exactly},
     made::Made,
 };
 use crate::{
@@ -65,7 +65,7 @@ pub(super) struct Decoding {
 pub(super) struct After {
     pub(super) application: Arc<Application>,
     pub(super) decoded: Decoded,
-    pub(super) verdict: Verdict,
+    pub(super) comparison: Comparison,
     pub(super) fuel_before: u64,
 }
 
@@ -100,8 +100,8 @@ impl Rerun {
         let decodings = results.map(|(((original, newest), setup), (decoded, before))| {
             let after = setup.and_then(|Setup { application, .. }| {
                 let decoded = decoded.ok_or_else(Obstacle::default)?;
-                let (verdict, fuel_before) = self.compare(&original, newest.as_ref(), before.as_ref(), &decoded);
-                Ok(After { application, decoded, verdict, fuel_before })
+                let (comparison, fuel_before) = self.compare(&original, newest.as_ref(), before.as_ref(), &decoded);
+                Ok(After { application, decoded, comparison, fuel_before })
             });
             Decoding { original, newest, after }
         });
@@ -129,7 +129,7 @@ impl Rerun {
         newest: Option<&Record>,
         before: Option<&Decoded>,
         decoded: &Decoded,
-    ) -> (Verdict, u64) {
+    ) -> (Comparison, u64) {
         match (before, &self.functions) {
             (Some(before), _) => (compare(&Made::from(before), &Made::from(decoded)), before.cost.fuel),
             (None, Functions::Recorded) => {
@@ -137,12 +137,12 @@ impl Rerun {
             }
             (None, Functions::Given(_)) => {
                 let stored = newest.filter(|_| !self.has_recorded_limits).unwrap_or(original);
-                let verdict = match compare(&Made::from(stored), &Made::from(decoded)) {
+                let comparison = match compare(&Made::from(stored), &Made::from(decoded)) {
                     // Two functions that are compared correct nothing.
-                    Verdict::Equal if stored.revision > 0 && self.compared.is_none() => Verdict::AlreadyCorrected,
-                    verdict => verdict,
+                    Comparison::Equal if stored.revision > 0 && self.compared.is_none() => Comparison::AlreadyCorrected,
+                    comparison => comparison,
                 };
-                (verdict, stored.fuel)
+                (comparison, stored.fuel)
             }
         }
     }
