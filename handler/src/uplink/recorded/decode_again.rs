@@ -22,7 +22,7 @@ pub(crate) use self::source::DECODE_BYTES_MAX;
 use self::{
     correct::Corrector,
     rerun::{Decoding, Rerun},
-    source::{Batch, Source},
+    source::{Batch, StoredUplinks},
 };
 use crate::{
     Error,
@@ -85,7 +85,7 @@ pub(crate) fn decode_again(
     again: &DecodeAgain,
 ) -> impl Stream<Item = Result<DecodeReport, Error>> + Send + use<> {
     let decoder = Decoder {
-        source: Source::new(&parts.history, again),
+        source: StoredUplinks::new(&parts.history, again),
         rerun: Arc::new(Rerun::new(&parts, again)),
         corrector: Corrector::new((parts.uplinks, parts.history), parts.running, again),
         waiting: VecDeque::new(),
@@ -110,7 +110,7 @@ pub(crate) fn decode_again(
 }
 
 struct Decoder {
-    source: Source,
+    source: StoredUplinks,
     rerun: Arc<Rerun>,
     corrector: Corrector,
     /// Uplinks of a batch that have not run yet.

@@ -39,12 +39,12 @@ pub(super) struct Batch {
 }
 
 /// Stored uplinks, one batch ahead of those that were taken.
-pub(super) struct Source {
+pub(super) struct StoredUplinks {
     batches: mpsc::Receiver<Result<Batch, Error>>,
     reading: Option<AbortOnDropHandle<()>>,
 }
 
-impl Source {
+impl StoredUplinks {
     pub(super) fn new(history: &Arc<History>, again: &DecodeAgain) -> Self {
         let mut batches = Box::pin(read(history, again));
         let (send, receive) = mpsc::channel(1);
