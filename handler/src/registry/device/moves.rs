@@ -44,7 +44,7 @@ pub struct Moved {
 }
 
 /// The records of a device that is to leave.
-struct Source {
+struct LeavingRecords {
     summary: Entry,
     device: Entry,
     counters: Option<Entry>,
@@ -52,9 +52,9 @@ struct Source {
     downlinks: Option<Entry>,
 }
 
-/// Results of keeping an id free.
-enum Place {
-    Kept,
+/// Results of reserving an id and EUIs.
+enum Reservation {
+    Reserved,
     /// The device of this very move has it.
     Arrived,
     /// Others interfered.
@@ -105,7 +105,7 @@ impl Devices {
         })?;
         // The downlinks do not arrive.
         let room = leaving.len().saturating_sub(source.downlinks.as_ref().map_or(0, |downlinks| downlinks.value.len()));
-        if !matches!(self.keep_place(moving, at, device.euis(), Some(room)).await?, Place::Kept) {
+        if !matches!(self.reserve(moving, at, device.euis(), Some(room)).await?, Reservation::Reserved) {
             return Ok(None);
         }
         let batch = source.batch_without(path)?.put(store_keys::leaving(path)?, leaving);
@@ -129,7 +129,7 @@ impl Devices {
     }
 
     /// The records of a device that is to leave; [`Error::NotFound`] if it does not exist.
-    async fn source(&self, from: &(AppId, DevId)) -> Result<Source, Error> {
+    async fn source(&self, from: &(AppId, DevId)) -> Result<LeavingRecords, Error> {
         let path = DevicePath::from(from);
         let keys = [
             store_keys::summary(path.app_id)?,
@@ -147,7 +147,7 @@ impl Devices {
         }
         let device = device.ok_or_else(|| Error::device_not_found(path))?;
         self.check_ended(from, Arriving::read(arriving.as_ref())?.as_ref()).await?;
-        Ok(Source { summary, device, counters, nonces, downlinks })
+        Ok(LeavingRecords { summary, device, counters, nonces, downlinks })
     }
 
     /// The EUIs of a device, with the record that says that they are its own; [`Error::AlreadyExists`] if they are
@@ -159,15 +159,15 @@ impl Devices {
         Ok(Some((euis, named.ok_or_else(|| taken(euis))?)))
     }
 
-    /// Keeps the id and the EUIs free in the new application; [`Error::AlreadyExists`] if another device has the id or
+    /// Reserves the id and the EUIs in the new application; [`Error::AlreadyExists`] if another device has the id or
     /// is about to. `room` is what the device takes there, in bytes, as long as the move may be refused.
-    async fn keep_place(
+    async fn reserve(
         &self,
         moving: &Move,
         at: Timestamp,
         euis: Option<Euis>,
         room: Option<usize>,
-    ) -> Result<Place, Error> {
+    ) -> Result<Reservation, Error> {
         let path = DevicePath::from(&moving.to);
         let arriving_key = store_keys::arriving(path)?;
         let keys = [store_keys::summary(path.app_id)?, store_keys::device(path)?, arriving_key.clone()];
@@ -175,7 +175,7 @@ impl Devices {
         let summary = summary.ok_or_else(|| Error::application_not_found(path.app_id))?;
         let found = Arriving::read(arriving.as_ref())?;
         if found.as_ref().is_some_and(|found| found.is_there && found.is_of(&moving.from, at)) {
-            return Ok(Place::Arrived);
+            return Ok(Reservation::Arrived);
         }
         let is_others = found.as_ref().is_some_and(|found| !found.is_there && found.from != moving.from);
         if device.is_some() || is_others {
@@ -207,7 +207,7 @@ impl Devices {
             }
             None => batch,
         };
-        Ok(if self.store.commit(batch).await? == Commit::Done { Place::Kept } else { Place::Changed })
+        Ok(if self.store.commit(batch).await? == Commit::Done { Reservation::Reserved } else { Reservation::Changed })
     }
 
     /// Notes a move before anything is kept for it: only what is noted is found after a kill.
@@ -251,7 +251,7 @@ fn is_refusal(error: &Error) -> bool {
     !matches!(error, Error::Store(_)) || matches!(error.kind(), Kind::Full | Kind::TooLarge)
 }
 
-impl Source {
+impl LeavingRecords {
     /// A batch that deletes the records, if they are as they were read.
     fn batch_without(&self, path: DevicePath<'_>) -> Result<Batch, Error> {
         let batch = Batch::new()

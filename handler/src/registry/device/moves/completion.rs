@@ -8,7 +8,7 @@ use store::{Batch, Commit, Entry};
 use types::{AppEui, AppId, DevEui, DevId, DevicePath, Kind, Kinded, Timestamp};
 
 use super::{
-    Place,
+    Reservation,
     in_flight::{self, Arriving, Leaving, Move, bytes},
 };
 use crate::{
@@ -127,10 +127,10 @@ impl Devices {
     async fn try_arrive(&self, moving: &Move, left: &Left) -> Result<bool, Error> {
         let (Left { leaving, euis, .. }, path) = (left, DevicePath::from(&moving.to));
         // Once more, because it may have expired, and so that of several processes one goes on.
-        match self.keep_place(moving, leaving.at, *euis, None).await? {
-            Place::Arrived => return Ok(true),
-            Place::Changed => return Ok(false),
-            Place::Kept => {}
+        match self.reserve(moving, leaving.at, *euis, None).await? {
+            Reservation::Arrived => return Ok(true),
+            Reservation::Changed => return Ok(false),
+            Reservation::Reserved => {}
         }
         let arriving_key = store_keys::arriving(path)?;
         let [summary, arriving] =
