@@ -1,6 +1,6 @@
 //! A cache of loaded functions. Each set is loaded once, however many messages wait for it; the least recently used
 //! ones make room for others. An application that changes its functions replaces the set that it loaded before, so that
-//! it cannot fill the cache; those of its candidate have a place of their own. For dry runs it has a few sets, because
+//! it cannot fill the cache; those of its candidate have a group of their own. For dry runs it has a few sets, because
 //! stored uplinks run again with those that they had, which may differ from one uplink to the next. Sets that cannot be
 //! loaded count, too.
 //!
@@ -35,10 +35,10 @@ type CacheKey = (SourcesHash, LimitsHash);
 const DRY_RUN_SETS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
 /// Dry runs get this fraction of the memory for sets.
 const DRY_RUN_MEMORY_DIVISOR: usize = 8;
-/// Maximum number of sets of one place for dry runs.
-const DRY_RUN_PLACE_SETS_MAX: usize = 8;
-/// The older sets of a place stay while all of it take at most this fraction of the memory for sets.
-const PLACE_MEMORY_DIVISOR: usize = 16;
+/// Maximum number of sets of one group for dry runs.
+const DRY_RUN_GROUP_SETS_MAX: usize = 8;
+/// The older sets of a group stay while all of it take at most this fraction of the memory for sets.
+const GROUP_MEMORY_DIVISOR: usize = 16;
 
 pub(super) struct FunctionsCache {
     sets: Mutex<Sets>,
@@ -63,12 +63,12 @@ struct LoadedSet {
     /// The memory that it takes; none if it cannot be loaded.
     bytes: usize,
     /// Application that loaded the set. Others may use it too.
-    place: Place,
+    group: EvictionGroup,
 }
 
 /// Sets that make room for each other.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Place {
+struct EvictionGroup {
     app_id: AppId,
     is_candidate: bool,
     /// True for live messages if the set cannot be loaded: a change that is refused must not evict what is live.
@@ -78,12 +78,12 @@ struct Place {
 struct Sets {
     lru: LruCache<CacheKey, Set>,
     bytes: usize,
-    /// The cached sets of each place.
-    by_place: HashMap<Place, Vec<CacheKey>>,
+    /// The cached sets of each group.
+    by_group: HashMap<EvictionGroup, Vec<CacheKey>>,
     /// Number of uses of all sets.
     uses: u64,
-    /// Maximum number of sets of a place.
-    place_sets_max: usize,
+    /// Maximum number of sets of a group.
+    group_sets_max: usize,
 }
 
 impl FunctionsCache {
@@ -108,10 +108,10 @@ impl FunctionsCache {
         let change = |(app_id, change): (&AppId, &runtime::LimitOverrides)| {
             Ok::<_, Error>((app_id.clone(), HashedLimits::new(Arc::new(change.apply(default_limits)?))))
         };
-        let place_sets_max = if is_kept { 1 } else { DRY_RUN_PLACE_SETS_MAX };
+        let group_sets_max = if is_kept { 1 } else { DRY_RUN_GROUP_SETS_MAX };
         let lru = LruCache::new(room.sets_max);
         Ok(Self {
-            sets: Mutex::new(Sets { lru, bytes: 0, by_place: HashMap::new(), uses: 0, place_sets_max }),
+            sets: Mutex::new(Sets { lru, bytes: 0, by_group: HashMap::new(), uses: 0, group_sets_max }),
             bytes_max: room.bytes_max,
             is_kept,
             limits: settings.sandbox_limits.iter().map(change).collect::<Result<_, _>>()?,
@@ -161,8 +161,9 @@ impl FunctionsCache {
             // As the queue of the sandbox counts it.
             usage.add_fuel(loaded.as_ref().map_or(limits.load_fuel, Functions::fuel_spent));
             let is_refused = self.is_kept && loaded.is_err();
-            let place = Place { app_id: summary.app_id.clone(), is_candidate: summary.is_candidate, is_refused };
-            self.lock().finish_load(&key, &cell, &place, self.bytes_max);
+            let group =
+                EvictionGroup { app_id: summary.app_id.clone(), is_candidate: summary.is_candidate, is_refused };
+            self.lock().finish_load(&key, &cell, &group, self.bytes_max);
         }
         Ok(loaded)
     }
@@ -205,9 +206,9 @@ impl Sets {
         cell
     }
 
-    /// Counts the memory of a set that has just been loaded for a place, and evicts others until all fit. Forgets a
+    /// Counts the memory of a set that has just been loaded for a group, and evicts others until all fit. Forgets a
     /// failure that may not happen again.
-    fn finish_load(&mut self, key: &CacheKey, cell: &Cell, place: &Place, bytes_max: usize) {
+    fn finish_load(&mut self, key: &CacheKey, cell: &Cell, group: &EvictionGroup, bytes_max: usize) {
         // The set may have been evicted while it was loading.
         let set = self.lru.peek_mut(key).filter(|set| Arc::ptr_eq(&set.cell, cell));
         let (Some(set), Some(loaded)) = (set, cell.get()) else { return };
@@ -219,12 +220,12 @@ impl Sets {
             }
             Err(_) => 0,
         };
-        set.loaded = Some(LoadedSet { bytes, place: place.clone() });
+        set.loaded = Some(LoadedSet { bytes, group: group.clone() });
         self.uses += 1;
         set.used = self.uses;
         self.bytes += bytes;
-        self.by_place.entry(place.clone()).or_default().push(*key);
-        self.bound(place, key, bytes_max / PLACE_MEMORY_DIVISOR);
+        self.by_group.entry(group.clone()).or_default().push(*key);
+        self.bound(group, key, bytes_max / GROUP_MEMORY_DIVISOR);
         while self.bytes > bytes_max
             && let Some((key, evicted)) = self.lru.pop_lru()
         {
@@ -232,21 +233,21 @@ impl Sets {
         }
     }
 
-    /// Evicts what a place has too much of, the least recently used first, but never the newest set.
-    fn bound(&mut self, place: &Place, newest: &CacheKey, bytes_max: usize) {
-        while let Some(key) = self.superfluous(place, newest, bytes_max)
+    /// Evicts what a group has too much of, the least recently used first, but never the newest set.
+    fn bound(&mut self, group: &EvictionGroup, newest: &CacheKey, bytes_max: usize) {
+        while let Some(key) = self.superfluous(group, newest, bytes_max)
             && let Some(evicted) = self.lru.pop(&key)
         {
             self.forget(&key, evicted);
         }
     }
 
-    /// The set that a place has to lose, if it has too many or they take too much memory.
-    fn superfluous(&self, place: &Place, newest: &CacheKey, bytes_max: usize) -> Option<CacheKey> {
-        let keys = self.by_place.get(place)?;
+    /// The set that a group has to lose, if it has too many or they take too much memory.
+    fn superfluous(&self, group: &EvictionGroup, newest: &CacheKey, bytes_max: usize) -> Option<CacheKey> {
+        let keys = self.by_group.get(group)?;
         let loaded = keys.iter().filter_map(|key| self.lru.peek(key)?.loaded.as_ref());
         let bytes: usize = loaded.map(|loaded| loaded.bytes).sum();
-        if keys.len() <= self.place_sets_max && bytes <= bytes_max {
+        if keys.len() <= self.group_sets_max && bytes <= bytes_max {
             return None;
         }
         let older = keys.iter().filter(|key| *key != newest);
@@ -255,12 +256,12 @@ impl Sets {
 
     /// Forgets what was known about a set that is no longer cached.
     fn forget(&mut self, key: &CacheKey, evicted: Set) {
-        let Some(LoadedSet { bytes, place }) = evicted.loaded else { return };
+        let Some(LoadedSet { bytes, group }) = evicted.loaded else { return };
         self.bytes -= bytes;
-        let Some(loaded) = self.by_place.get_mut(&place) else { return };
+        let Some(loaded) = self.by_group.get_mut(&group) else { return };
         loaded.retain(|other| other != key);
         if loaded.is_empty() {
-            self.by_place.remove(&place);
+            self.by_group.remove(&group);
         }
     }
 }
