@@ -49,7 +49,7 @@ impl Runs {
         let half_hour = HalfHour::of(now);
         // The start lies in the future after the clock was set back.
         let since = half_hour.window_start().max(self.started.min(now));
-        let worst = WorstRuns::of(table.records(), half_hour, rows_max, since);
+        let worst = WorstRuns::of(table.sums(), half_hour, rows_max, since);
         WorstRuns { uplinks_left_out: table.uplinks_left_out(half_hour), ..worst }
     }
 
@@ -120,7 +120,7 @@ mod tests {
     /// The applications that are counted.
     fn counted(runs: &Runs) -> Vec<(String, u64)> {
         let table = runs.table();
-        table.records().map(|(app_id, _, record)| (app_id.to_string(), record.total().uplinks)).collect()
+        table.sums().map(|(app_id, _, sums)| (app_id.to_string(), sums.total().uplinks)).collect()
     }
 
     // Conformance: Failures, fuel and time of functions are counted by application

@@ -44,7 +44,7 @@ pub(super) struct HalfHour(u64);
 
 /// The uplinks of one application.
 #[derive(Default)]
-pub(super) struct Record {
+pub(super) struct ApplicationSums {
     total: RunSums,
     /// The uplinks of this half hour, and of the one before.
     current: RunSums,
@@ -68,7 +68,7 @@ impl HalfHour {
     }
 }
 
-impl Record {
+impl ApplicationSums {
     pub(super) fn count(&mut self, uplink: Converted, now: Timestamp) {
         self.turn(HalfHour::of(now));
         self.total.count(uplink);
@@ -83,7 +83,7 @@ impl Record {
         self.half_hour == half_hour
     }
 
-    /// Counts the recent uplinks of another record as well.
+    /// Counts the recent uplinks of another application as well.
     pub(super) fn absorb(&mut self, mut other: Self, half_hour: HalfHour) {
         other.turn(half_hour);
         self.turn(half_hour);
@@ -187,59 +187,59 @@ mod tests {
 
     #[test]
     fn sums_have_failures_means_and_the_largest_cost() {
-        let mut record = Record::default();
+        let mut sums = ApplicationSums::default();
         for (failure, fuel) in [
             (None, 10),
             (Some(RunFailure::Function(FailureKind::Fuel)), 70),
             (Some(RunFailure::CayenneLpp), 0),
             (Some(RunFailure::Invalid), 20),
         ] {
-            record.count(uplink(failure, fuel), half_hours(7));
+            sums.count(uplink(failure, fuel), half_hours(7));
         }
-        let sums = record.total();
-        assert_eq!((sums.uplinks, sums.failed, sums.invalid, sums.failures()), (4, 2, 1, 3));
-        assert_eq!((sums.mean_fuel(), sums.fuel_max), (25, 70));
-        assert_eq!((sums.mean_elapsed(), sums.elapsed_max), (Duration::from_micros(25), Duration::from_micros(70)));
+        let total = sums.total();
+        assert_eq!((total.uplinks, total.failed, total.invalid, total.failures()), (4, 2, 1, 3));
+        assert_eq!((total.mean_fuel(), total.fuel_max), (25, 70));
+        assert_eq!((total.mean_elapsed(), total.elapsed_max), (Duration::from_micros(25), Duration::from_micros(70)));
         assert_eq!((RunSums::default().mean_fuel(), RunSums::default().mean_elapsed()), (0, Duration::ZERO));
     }
 
     #[test]
     fn the_largest_cost_of_the_window_is_forgotten_with_it() {
-        let mut record = Record::default();
-        let recent = |record: &Record, number| record.recent(HalfHour(number));
-        record.count(uplink(None, 900), half_hours(7));
-        record.count(uplink(None, 5), half_hours(8));
-        assert_eq!((recent(&record, 8).fuel_max, recent(&record, 8).uplinks), (900, 2));
-        record.count(uplink(None, 6), half_hours(9));
-        assert_eq!((recent(&record, 9).fuel_max, recent(&record, 9).uplinks), (6, 2));
-        assert_eq!((recent(&record, 10).uplinks, recent(&record, 11).uplinks), (1, 0));
-        assert_eq!((record.total().fuel_max, record.total().uplinks), (900, 3));
-        record.count(uplink(None, 7), half_hours(11));
-        assert_eq!(recent(&record, 11).uplinks, 1, "there were none in the half hour before");
+        let mut sums = ApplicationSums::default();
+        let recent = |sums: &ApplicationSums, number| sums.recent(HalfHour(number));
+        sums.count(uplink(None, 900), half_hours(7));
+        sums.count(uplink(None, 5), half_hours(8));
+        assert_eq!((recent(&sums, 8).fuel_max, recent(&sums, 8).uplinks), (900, 2));
+        sums.count(uplink(None, 6), half_hours(9));
+        assert_eq!((recent(&sums, 9).fuel_max, recent(&sums, 9).uplinks), (6, 2));
+        assert_eq!((recent(&sums, 10).uplinks, recent(&sums, 11).uplinks), (1, 0));
+        assert_eq!((sums.total().fuel_max, sums.total().uplinks), (900, 3));
+        sums.count(uplink(None, 7), half_hours(11));
+        assert_eq!(recent(&sums, 11).uplinks, 1, "there were none in the half hour before");
     }
 
     #[test]
-    fn recent_uplinks_of_another_record_are_added() {
+    fn recent_uplinks_of_another_application_are_added() {
         let of = |numbers: &[u64]| {
-            let mut record = Record::default();
-            numbers.iter().for_each(|number| record.count(uplink(None, *number), half_hours(*number)));
-            record
+            let mut sums = ApplicationSums::default();
+            numbers.iter().for_each(|number| sums.count(uplink(None, *number), half_hours(*number)));
+            sums
         };
-        let mut record = of(&[7]);
-        record.absorb(of(&[6, 7, 8]), HalfHour(8));
-        assert_eq!((record.recent(HalfHour(8)).fuel, record.recent(HalfHour(9)).fuel), (7 + 7 + 8, 8));
-        record.absorb(of(&[7, 8]), HalfHour(9));
-        record.absorb(of(&[7]), HalfHour(9));
-        assert_eq!((record.recent(HalfHour(9)).fuel, record.total().fuel), (8 + 8, 7 + 7 + 8 + 8));
+        let mut sums = of(&[7]);
+        sums.absorb(of(&[6, 7, 8]), HalfHour(8));
+        assert_eq!((sums.recent(HalfHour(8)).fuel, sums.recent(HalfHour(9)).fuel), (7 + 7 + 8, 8));
+        sums.absorb(of(&[7, 8]), HalfHour(9));
+        sums.absorb(of(&[7]), HalfHour(9));
+        assert_eq!((sums.recent(HalfHour(9)).fuel, sums.total().fuel), (8 + 8, 7 + 7 + 8 + 8));
         assert_eq!([7, 8, 9, 10].map(|number| of(&[8]).is_idle(HalfHour(number))), [true, false, false, true]);
     }
 
     #[test]
     fn the_window_starts_over_when_the_clock_is_set_back() {
-        let mut record = Record::default();
-        record.count(uplink(None, 900), half_hours(9));
-        assert_eq!(record.recent(HalfHour(4)), RunSums::default());
-        record.count(uplink(None, 5), half_hours(4));
-        assert_eq!((record.recent(HalfHour(4)).fuel, record.total().fuel), (5, 905));
+        let mut sums = ApplicationSums::default();
+        sums.count(uplink(None, 900), half_hours(9));
+        assert_eq!(sums.recent(HalfHour(4)), RunSums::default());
+        sums.count(uplink(None, 5), half_hours(4));
+        assert_eq!((sums.recent(HalfHour(4)).fuel, sums.total().fuel), (5, 905));
     }
 }

@@ -6,7 +6,7 @@ use lru::LruCache;
 use server::ledger::Owner;
 use types::{AppId, Timestamp};
 
-use super::sums::{Converted, HalfHour, Record};
+use super::sums::{ApplicationSums, Converted, HalfHour};
 
 /// Maximum number of applications. Together, they take about 1.5 MB.
 pub(super) const APPLICATIONS_MAX: usize = 4096;
@@ -21,30 +21,30 @@ const EXCESS_MIN: usize = 2;
 ///
 /// Those whose users are not known count as those of one user: somebody may make many of them before anybody knows.
 pub(super) struct Table {
-    places: LruCache<AppId, Place>,
+    entries: LruCache<AppId, TableEntry>,
     /// Number of applications of each user. Nobody has none.
     held: HashMap<Option<Owner>, usize>,
     /// The uplinks of applications that have no place, also those from before they lost it.
-    left_out: Record,
+    left_out: ApplicationSums,
 }
 
-struct Place {
+struct TableEntry {
     user: Option<Owner>,
-    record: Record,
+    sums: ApplicationSums,
 }
 
 impl Table {
     pub(super) fn new() -> Self {
         // Not made with its bound, for which it would take the memory at once.
-        Self { places: LruCache::unbounded(), held: HashMap::new(), left_out: Record::default() }
+        Self { entries: LruCache::unbounded(), held: HashMap::new(), left_out: ApplicationSums::default() }
     }
 
     /// Counts an uplink, unless its user has to be looked up before: of a new application, and then once in half an
     /// hour, because the user may not have been known, and applications are handed over.
     pub(super) fn count(&mut self, app_id: &AppId, uplink: Converted, now: Timestamp) -> bool {
-        match self.places.get_mut(app_id).filter(|place| place.record.is_of(HalfHour::of(now))) {
-            Some(place) => {
-                place.record.count(uplink, now);
+        match self.entries.get_mut(app_id).filter(|entry| entry.sums.is_of(HalfHour::of(now))) {
+            Some(entry) => {
+                entry.sums.count(uplink, now);
                 true
             }
             None => false,
@@ -58,15 +58,15 @@ impl Table {
             self.left_out.count(uplink, now);
             return;
         }
-        let mut record = found.unwrap_or_default();
-        record.count(uplink, now);
+        let mut sums = found.unwrap_or_default();
+        sums.count(uplink, now);
         *self.held.entry(user.clone()).or_default() += 1;
-        self.places.put(app_id.clone(), Place { user, record });
+        self.entries.put(app_id.clone(), TableEntry { user, sums });
     }
 
     /// The applications with their users, as far as these are known.
-    pub(super) fn records(&self) -> impl Iterator<Item = (&AppId, Option<&Owner>, &Record)> {
-        self.places.iter().map(|(app_id, place)| (app_id, place.user.as_ref(), &place.record))
+    pub(super) fn sums(&self) -> impl Iterator<Item = (&AppId, Option<&Owner>, &ApplicationSums)> {
+        self.entries.iter().map(|(app_id, entry)| (app_id, entry.user.as_ref(), &entry.sums))
     }
 
     /// Number of uplinks of applications without a place in the window that this half hour ends.
@@ -76,33 +76,33 @@ impl Table {
 
     /// Returns true if there is a place for an application of this user, which another one may have lost.
     fn make_room(&mut self, user: &Option<Owner>, half_hour: HalfHour) -> bool {
-        if self.places.len() < APPLICATIONS_MAX {
+        if self.entries.len() < APPLICATIONS_MAX {
             return true;
         }
-        let Some(record) = self.victim(user, half_hour).and_then(|app_id| self.remove(&app_id)) else { return false };
-        self.left_out.absorb(record, half_hour);
+        let Some(sums) = self.victim(user, half_hour).and_then(|app_id| self.remove(&app_id)) else { return false };
+        self.left_out.absorb(sums, half_hour);
         true
     }
 
     /// The application that makes room for one of this user: an idle one, or else one of the user with the most.
     fn victim(&self, user: &Option<Owner>, half_hour: HalfHour) -> Option<AppId> {
         let held = |user: &Option<Owner>| self.held.get(user).copied().unwrap_or_default();
-        let rank = |place: &Place| if place.record.is_idle(half_hour) { usize::MAX } else { held(&place.user) };
-        let oldest_first = self.places.iter().rev().take(VICTIMS_MAX);
-        let ranked = oldest_first.map(|(app_id, place)| (rank(place), app_id));
+        let rank = |entry: &TableEntry| if entry.sums.is_idle(half_hour) { usize::MAX } else { held(&entry.user) };
+        let oldest_first = self.entries.iter().rev().take(VICTIMS_MAX);
+        let ranked = oldest_first.map(|(app_id, entry)| (rank(entry), app_id));
         let (rank, app_id) = ranked.reduce(|first, other| if other.0 > first.0 { other } else { first })?;
         (rank >= held(user) + EXCESS_MIN).then(|| app_id.clone())
     }
 
-    fn remove(&mut self, app_id: &AppId) -> Option<Record> {
-        let Place { user, record } = self.places.pop(app_id)?;
+    fn remove(&mut self, app_id: &AppId) -> Option<ApplicationSums> {
+        let TableEntry { user, sums } = self.entries.pop(app_id)?;
         if let Some(held) = self.held.get_mut(&user) {
             *held -= 1;
             if *held == 0 {
                 self.held.remove(&user);
             }
         }
-        Some(record)
+        Some(sums)
     }
 }
 
@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn has(table: &Table, number: usize) -> bool {
-        table.places.contains(&id(number))
+        table.entries.contains(&id(number))
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
         assert!(table.count(&id(1), UPLINK, Timestamp::default()) && !table.count(&id(1), UPLINK, later));
         table.count_for(user(1), &id(1), UPLINK, later);
         assert!(table.count(&id(1), UPLINK, later));
-        let uplinks: Vec<_> = table.records().map(|(_, _, record)| record.total().uplinks).collect();
+        let uplinks: Vec<_> = table.sums().map(|(_, _, sums)| sums.total().uplinks).collect();
         assert_eq!(uplinks, [4]);
         assert_eq!(table.held, HashMap::from([(user(1), 1)]));
     }
@@ -159,10 +159,10 @@ mod tests {
                 add(&mut table, number, user(number));
             }
         }
-        assert!(table.records().all(|(_, _, record)| record.total().uplinks == 3));
+        assert!(table.sums().all(|(_, _, sums)| sums.total().uplinks == 3));
         assert!(has(&table, 0) && has(&table, APPLICATIONS_MAX - 1) && !has(&table, APPLICATIONS_MAX));
         let left_out = [0, 1, 2].map(|number| table.uplinks_left_out(half_hour(number)));
-        assert_eq!((table.places.len(), left_out), (APPLICATIONS_MAX, [300, 300, 0]));
+        assert_eq!((table.entries.len(), left_out), (APPLICATIONS_MAX, [300, 300, 0]));
     }
 
     // Conformance: Failures, fuel and time of functions are counted by application
@@ -176,7 +176,7 @@ mod tests {
         assert!(!has(&table, new), "all others had uplinks in the half hour before");
         table.count_for(user(new), &id(new), UPLINK, Timestamp::default().plus(HALF_HOUR * 2));
         assert!(has(&table, 0) && !has(&table, 1) && has(&table, new));
-        assert_eq!((table.places.len(), table.held.len()), (APPLICATIONS_MAX, APPLICATIONS_MAX), "nothing is left");
+        assert_eq!((table.entries.len(), table.held.len()), (APPLICATIONS_MAX, APPLICATIONS_MAX), "nothing is left");
         assert_eq!(table.uplinks_left_out(half_hour(2)), 1, "that of the new one, when there was no room");
     }
 

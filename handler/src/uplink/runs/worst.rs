@@ -7,7 +7,7 @@ use types::{AppId, Timestamp};
 
 use super::{
     failure::LastFailure,
-    sums::{HalfHour, Record, RunSums},
+    sums::{ApplicationSums, HalfHour, RunSums},
 };
 
 /// Number of uplinks in the window without which an application is not compared: shares and means of fewer say little.
@@ -49,18 +49,18 @@ pub struct ApplicationRuns {
 struct Row<'a> {
     app_id: &'a AppId,
     user: Option<&'a Owner>,
-    record: &'a Record,
+    sums: &'a ApplicationSums,
     recent: RunSums,
 }
 
 impl WorstRuns {
     pub(super) fn of<'a>(
-        records: impl Iterator<Item = (&'a AppId, Option<&'a Owner>, &'a Record)>,
+        sums: impl Iterator<Item = (&'a AppId, Option<&'a Owner>, &'a ApplicationSums)>,
         half_hour: HalfHour,
         rows_max: usize,
         since: Timestamp,
     ) -> Self {
-        let rows = records.map(|(app_id, user, record)| Row { app_id, user, record, recent: record.recent(half_hour) });
+        let rows = sums.map(|(app_id, user, sums)| Row { app_id, user, sums, recent: sums.recent(half_hour) });
         let rows: Vec<_> = rows.filter(|row| row.recent.uplinks >= UPLINKS_MIN).collect();
         let failing = rows.iter().filter(|row| row.recent.failures() > 0).collect();
         let slowest = rows.iter().filter(|row| !row.recent.elapsed.is_zero()).collect();
@@ -76,8 +76,8 @@ impl WorstRuns {
 
 impl Row<'_> {
     fn copied(&self) -> ApplicationRuns {
-        let Self { app_id, record, recent, .. } = *self;
-        ApplicationRuns { app_id: app_id.clone(), recent, total: record.total(), last_failure: record.last_failure() }
+        let Self { app_id, sums, recent, .. } = *self;
+        ApplicationRuns { app_id: app_id.clone(), recent, total: sums.total(), last_failure: sums.last_failure() }
     }
 }
 
@@ -133,29 +133,29 @@ mod tests {
     };
 
     /// An application with uplinks of which some fail, all of which take so many microseconds.
-    fn application(name: &str, (uplinks, failed): (u64, u64), micros: u64) -> (AppId, Record) {
-        let mut record = Record::default();
+    fn application(name: &str, (uplinks, failed): (u64, u64), micros: u64) -> (AppId, ApplicationSums) {
+        let mut sums = ApplicationSums::default();
         for number in 0..uplinks {
             let failure = (number < failed).then_some(RunFailure::Invalid);
             let cost = Cost { fuel: 5, elapsed: Duration::from_micros(micros) };
-            record.count(Converted { failure, cost }, Timestamp::default());
+            sums.count(Converted { failure, cost }, Timestamp::default());
         }
-        (name.parse().unwrap(), record)
+        (name.parse().unwrap(), sums)
     }
 
     /// The names of both lists.
-    fn worst(applications: &[(AppId, Record)], rows_max: usize) -> [Vec<&str>; 2] {
+    fn worst(applications: &[(AppId, ApplicationSums)], rows_max: usize) -> [Vec<&str>; 2] {
         worst_of(applications, rows_max, |_| None)
     }
 
     /// The same, if some applications belong to these users.
     fn worst_of<'a>(
-        applications: &'a [(AppId, Record)],
+        applications: &'a [(AppId, ApplicationSums)],
         rows_max: usize,
         user_of: impl Fn(&str) -> Option<&'a Owner>,
     ) -> [Vec<&'a str>; 2] {
-        let records = applications.iter().map(|(app_id, record)| (app_id, user_of(app_id.as_str()), record));
-        let worst = WorstRuns::of(records, HalfHour::default(), rows_max, Timestamp::default());
+        let sums = applications.iter().map(|(app_id, sums)| (app_id, user_of(app_id.as_str()), sums));
+        let worst = WorstRuns::of(sums, HalfHour::default(), rows_max, Timestamp::default());
         [worst.failing, worst.slowest].map(|rows| {
             let find = |row: ApplicationRuns| applications.iter().find(|(app_id, _)| *app_id == row.app_id);
             rows.into_iter().filter_map(find).map(|(app_id, _)| app_id.as_str()).collect()
