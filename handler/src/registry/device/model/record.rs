@@ -18,7 +18,7 @@ struct DeviceKeys {
 
 /// A device in the store. Older records have no sealed keys, but plain ones in the device.
 #[derive(Serialize, Deserialize)]
-struct Record<'a> {
+struct DeviceRecord<'a> {
     #[serde(flatten)]
     device: Cow<'a, Device>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,11 +28,11 @@ struct Record<'a> {
 pub(in crate::registry::device) fn write(sealer: &Sealer, device: &Device) -> Result<Vec<u8>, Error> {
     let mut device = device.clone();
     let keys = take_keys(&mut device).map(|keys| sealer.seal(&aad(&device), &keys)).transpose()?;
-    Ok(serde_json::to_vec(&Record { device: Cow::Owned(device), keys })?)
+    Ok(serde_json::to_vec(&DeviceRecord { device: Cow::Owned(device), keys })?)
 }
 
 pub(in crate::registry::device) fn read(sealer: &Sealer, record: &[u8]) -> Result<Device, Error> {
-    let Record { device, keys } = serde_json::from_slice(record)?;
+    let DeviceRecord { device, keys } = serde_json::from_slice(record)?;
     let mut device = device.into_owned();
     if let Some(keys) = keys {
         let DeviceKeys { app_key, nwk_s_key, app_s_key } = sealer.open("keys of a device", &aad(&device), &keys)?;
