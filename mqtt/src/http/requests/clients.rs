@@ -52,7 +52,7 @@ pub(super) enum Claim {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct ClientRecord {
     app_id: AppId,
     password: Sealed,
     written_ms: u64,
@@ -90,12 +90,12 @@ impl Clients {
             Credential::Token(token) => token.clone(),
         };
         let password = self.keys.seal(&context(app_id, &id), presented.expose().as_bytes(), self.random.as_ref())?;
-        let record = Record { app_id: app_id.clone(), password, written_ms: self.now_ms(), reads };
+        let record = ClientRecord { app_id: app_id.clone(), password, written_ms: self.now_ms(), reads };
         for _ in 0..ATTEMPTS_MAX {
             let entry = self.store.get_one(&key).await?;
             match &entry {
                 Some(Entry { value, .. }) => {
-                    let known: Record = serde_json::from_slice(value)?;
+                    let known: ClientRecord = serde_json::from_slice(value)?;
                     let is_own = known.app_id == *app_id;
                     if (!is_own && named.is_none()) || (is_own && known.reads && !reads) {
                         return Ok(Claim::Foreign);
@@ -119,7 +119,7 @@ impl Clients {
     pub(super) async fn credential(&self, app_id: &AppId, client_id: &str) -> Result<Option<Credential>, ClientsError> {
         let (key, id) = key(client_id)?;
         let Some(entry) = self.store.get_one(&key).await? else { return Ok(None) };
-        let mut record: Record = serde_json::from_slice(&entry.value)?;
+        let mut record: ClientRecord = serde_json::from_slice(&entry.value)?;
         if record.app_id != *app_id {
             return Ok(None);
         }
@@ -139,7 +139,7 @@ impl Clients {
         &self,
         (key, id): (&Key, &str),
         entry: Option<&Entry>,
-        record: &Record,
+        record: &ClientRecord,
     ) -> Result<Commit, ClientsError> {
         let until_ms = record.written_ms + millis(KEPT_FOR);
         // Without an expectation there is no conflict.
@@ -204,7 +204,7 @@ mod tests {
         }
         // A record of an earlier version does not change that.
         let (key, id) = key("app-one:other").unwrap();
-        let record = Record {
+        let record = ClientRecord {
             app_id: two.clone(),
             password: clients.keys.seal(&context(&two, &id), b"account.key", clients.random.as_ref()).unwrap(),
             written_ms: clients.now_ms(),
