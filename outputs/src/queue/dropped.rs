@@ -14,7 +14,7 @@ pub(super) struct DroppedCounts {
 
 /// Stored count of dropped messages.
 #[derive(Default, Serialize, Deserialize)]
-struct Record {
+struct StoredCount {
     messages: usize,
 }
 
@@ -23,8 +23,8 @@ impl DroppedCounts {
     pub(super) async fn add(&self, batch: Batch, destination: &Destination, dropped: usize) -> Result<Batch, Error> {
         let key = destination.dropped()?;
         let entry = self.store.get_one(&key).await?;
-        let Record { messages } = record(entry.as_ref());
-        let counted = serde_json::to_vec(&Record { messages: messages.saturating_add(dropped) })?;
+        let StoredCount { messages } = record(entry.as_ref());
+        let counted = serde_json::to_vec(&StoredCount { messages: messages.saturating_add(dropped) })?;
         Ok(batch.expect_entry(&key, entry.as_ref()).put(key, counted))
     }
 
@@ -46,6 +46,6 @@ impl DroppedCounts {
 }
 
 /// A damaged record counts as none: then it is not told how many there were.
-fn record(entry: Option<&Entry>) -> Record {
+fn record(entry: Option<&Entry>) -> StoredCount {
     entry.and_then(|entry| serde_json::from_slice(&entry.value).ok()).unwrap_or_default()
 }

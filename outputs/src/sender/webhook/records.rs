@@ -52,7 +52,7 @@ pub struct Webhook {
 
 /// A webhook in the store.
 #[derive(Clone, Serialize, Deserialize)]
-struct Record {
+struct WebhookRecord {
     url: String,
     #[serde(default)]
     events: Vec<String>,
@@ -67,7 +67,7 @@ struct Secrets {
     secret: Option<Secret>,
 }
 
-type Records = BTreeMap<WebhookId, Record>;
+type Records = BTreeMap<WebhookId, WebhookRecord>;
 
 /// Webhooks in the store.
 pub(crate) struct StoredWebhooks {
@@ -163,7 +163,7 @@ impl StoredWebhooks {
 
     pub(crate) async fn load(&self, app_id: &AppId) -> Result<Loaded, Error> {
         let (entry, records) = self.read(app_id).await?;
-        let load = |(id, record): (WebhookId, Record)| {
+        let load = |(id, record): (WebhookId, WebhookRecord)| {
             let webhook = self.open(app_id, &id, record)?;
             let (grants, grant) = (self.grants.clone(), webhook.set_by.clone());
             let gate = Gate { grants, app_id: app_id.clone(), grant };
@@ -243,20 +243,25 @@ impl StoredWebhooks {
     }
 
     /// Checks a webhook and seals its secrets.
-    fn seal(&self, app_id: &AppId, id: &WebhookId, webhook: &Webhook) -> Result<Record, Error> {
+    fn seal(&self, app_id: &AppId, id: &WebhookId, webhook: &Webhook) -> Result<WebhookRecord, Error> {
         webhook.check(self.client.allows_private())?;
         let secrets = Secrets { headers: webhook.headers.clone(), secret: webhook.secret.clone() };
         let sealed = self.keys.seal(&context(app_id, id), &serde_json::to_vec(&secrets)?, self.random.as_ref())?;
-        Ok(Record { url: webhook.url.clone(), events: webhook.events.clone(), set_by: webhook.set_by.clone(), sealed })
+        Ok(WebhookRecord {
+            url: webhook.url.clone(),
+            events: webhook.events.clone(),
+            set_by: webhook.set_by.clone(),
+            sealed,
+        })
     }
 
     /// No two records have the same, because each is sealed with another nonce.
-    fn revision(&self, app_id: &AppId, id: &WebhookId, record: &Record) -> Result<String, Error> {
+    fn revision(&self, app_id: &AppId, id: &WebhookId, record: &WebhookRecord) -> Result<String, Error> {
         let hash = self.keys.hash(&format!("revision of {}", context(app_id, id)), &serde_json::to_vec(record)?);
         Ok(hash.as_str().to_owned())
     }
 
-    fn open(&self, app_id: &AppId, id: &WebhookId, record: Record) -> Result<Webhook, Error> {
+    fn open(&self, app_id: &AppId, id: &WebhookId, record: WebhookRecord) -> Result<Webhook, Error> {
         let revision = self.revision(app_id, id, &record)?;
         let secrets = self.keys.open(WHAT, &context(app_id, id), &record.sealed)?;
         let Secrets { headers, secret } = serde_json::from_slice(&secrets)?;
