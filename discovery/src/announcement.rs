@@ -34,7 +34,7 @@ pub(crate) struct Announcement {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct StoredAnnouncement {
     pub(crate) announcement: Announcement,
     /// Time at which the component first announced itself.
     pub(crate) created_at: Timestamp,

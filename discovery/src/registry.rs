@@ -15,7 +15,7 @@ use types::{ComponentId, DevAddrPrefix, IdError, ServiceName, Timestamp};
 
 use crate::{
     Error,
-    announcement::{Announcement, Record},
+    announcement::{Announcement, StoredAnnouncement},
     error::Result,
     metadata::Metadata,
 };
@@ -51,7 +51,7 @@ impl Registry {
         self.commit(&announcement.id, || async {
             let earlier = self.entry(&key).await?;
             let created_at = earlier.as_ref().map(record).transpose()?.map_or(now, |earlier| earlier.created_at);
-            let record = Record { announcement: announcement.clone(), created_at, updated_at: now };
+            let record = StoredAnnouncement { announcement: announcement.clone(), created_at, updated_at: now };
             let value = serde_json::to_vec(&record).map_err(Error::record)?;
             Ok(Batch::new().expect_entry(&key, earlier.as_ref()).put(key.clone(), value))
         })
@@ -201,7 +201,7 @@ fn served_key(id: &ComponentId, metadata: &Metadata) -> Result<Key> {
     key(metadata.service(), &format!("served/{id}/{metadata}"))
 }
 
-fn record(entry: &Entry) -> Result<Record> {
+fn record(entry: &Entry) -> Result<StoredAnnouncement> {
     serde_json::from_slice(&entry.value).map_err(Error::record)
 }
 
