@@ -28,7 +28,7 @@ use super::{
     settings::ChirpStackSettings,
     source::{
         Events,
-        brokers::{Brokers, Commands, Source, Target},
+        brokers::{Brokers, Commands, EventSource, Target},
         group, subscription,
     },
     uplink::Uplinks,
@@ -88,8 +88,8 @@ impl ChirpStackBridge {
             Target::Stream(target) => Output::to_stream(*target, prefix.clone(), to_entry),
         });
         let sessions = match &events {
-            Source::Mqtt(endpoint) => Some(endpoint.clone()),
-            Source::Redis(_) => None,
+            EventSource::Mqtt(endpoint) => Some(endpoint.clone()),
+            EventSource::Redis(_) => None,
         };
         let received = commands.as_ref().map(|commands| commands.received.clone());
         let sessions = sessions.into_iter().chain(received).collect();
@@ -186,7 +186,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    fn receive_events(&self, source: Source, client_id: &str) -> Events {
+    fn receive_events(&self, source: EventSource, client_id: &str) -> Events {
         let uplinks = Arc::new(Uplinks {
             decoder: Decoder { directory: self.directory.clone(), clock: self.clock.clone() },
             republisher: Republisher { output: self.applications.clone(), dedup: self.dedup() },

@@ -43,7 +43,7 @@ use super::{
     settings::{ChirpStackSettings, GrpcSettings},
     source::{
         Events,
-        brokers::{Source, network_source},
+        brokers::{EventSource, network_source},
         group,
     },
 };
@@ -116,8 +116,8 @@ impl ChirpStackNetwork {
     /// events of either would be shared with the other.
     pub async fn is_same_source(one: &ChirpStackSettings, other: &ChirpStackSettings) -> bool {
         match (network_source(one, ""), network_source(other, "")) {
-            (Ok(Source::Mqtt(one)), Ok(Source::Mqtt(other))) => is_same_broker(&one, &other).await,
-            (Ok(Source::Redis(node)), Ok(Source::Redis(other_node))) => {
+            (Ok(EventSource::Mqtt(one)), Ok(EventSource::Mqtt(other))) => is_same_broker(&one, &other).await,
+            (Ok(EventSource::Redis(node)), Ok(EventSource::Redis(other_node))) => {
                 node.is_same_server(&other_node) && one.redis.key_prefix == other.redis.key_prefix
             }
             _ => false,

@@ -24,7 +24,7 @@ use super::{
     settings::ChirpStackSettings,
     source::{
         Events,
-        brokers::{Source, network_source},
+        brokers::{EventSource, network_source},
     },
 };
 
@@ -79,13 +79,13 @@ impl ChirpStackShadow {
         };
         let api = ChirpStackClient::connect(&settings.grpc.url, &Trust::System, api_key)?;
         let directory = directory_of((api, PathBuf::new()), settings, &environment, state_dir.imported());
-        let parts = (Source::Mqtt(endpoint), directory, state_dir);
+        let parts = (EventSource::Mqtt(endpoint), directory, state_dir);
         Self::start_with(settings, parts, environment.clock, observe).await
     }
 
     async fn start_with(
         settings: &ChirpStackSettings,
-        (source, directory, state_dir): (Source, Directory, StateDir),
+        (source, directory, state_dir): (EventSource, Directory, StateDir),
         clock: Arc<dyn Clock>,
         observe: impl Fn(Observation) + Send + Sync + 'static,
     ) -> Result<Self, Error> {

@@ -12,7 +12,7 @@ use link::{
 use tokio::sync::watch;
 
 use self::{
-    brokers::Source,
+    brokers::EventSource,
     stream::{KEY, lanes},
 };
 use super::{
@@ -34,17 +34,17 @@ impl Events {
     /// Connects in the background. `consumer` is the name of this bridge in the stream's group, `group` the
     /// bridges that share the messages of a broker.
     pub(super) fn start(
-        source: Source,
+        source: EventSource,
         settings: &ChirpStackSettings,
         (consumer, group): (&str, Group),
         work: impl Fn(Incoming) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Self {
         match source {
-            Source::Mqtt(endpoint) => {
+            EventSource::Mqtt(endpoint) => {
                 let subscription = subscription(settings, EVENTS.to_owned(), group);
                 Self::Mqtt(receive(endpoint, subscription, device(String::new()), received(work)))
             }
-            Source::Redis(node) => {
+            EventSource::Redis(node) => {
                 Self::Redis(StreamSubscriber::start(stream_subscription(*node, settings, consumer), lanes(work)))
             }
         }
@@ -52,12 +52,12 @@ impl Events {
 
     /// Connects in the background to see what shadow mode needs. Others receive the same events.
     pub(super) fn watch(
-        source: Source,
+        source: EventSource,
         settings: &ChirpStackSettings,
         work: impl Fn(Incoming) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Self {
         match source {
-            Source::Mqtt(endpoint) => {
+            EventSource::Mqtt(endpoint) => {
                 let subscription = Subscription {
                     filters: SHADOWED.map(str::to_owned).into(),
                     group: None,
@@ -69,7 +69,7 @@ impl Events {
                 };
                 Self::Mqtt(receive(endpoint, subscription, device(String::new()), received(work)))
             }
-            Source::Redis(node) => {
+            EventSource::Redis(node) => {
                 Self::Watched(StreamWatcher::start(stream_subscription(*node, settings, ""), lanes(work)))
             }
         }

@@ -21,7 +21,7 @@ use self::{
 
 /// A formatter as The Things Stack stores it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Source {
+pub(super) struct FormatterSource {
     /// Such as `FORMATTER_JAVASCRIPT`; empty for none.
     pub(super) formatter: String,
     /// The text of a script. Devices that have the same one share it.
@@ -30,7 +30,7 @@ pub(super) struct Source {
 
 /// A formatter that can run.
 pub(super) struct Formatter {
-    pub(super) source: Source,
+    pub(super) source: FormatterSource,
     /// Identifies it in reports, and as a tenant of the sandbox.
     pub(super) id: String,
     /// Origin of the formatter, for people.
@@ -52,7 +52,7 @@ pub(super) fn no_formatter() -> CodecError {
     CodecError::Command(reason.to_owned())
 }
 
-impl Source {
+impl FormatterSource {
     pub(super) fn is_repository(&self) -> bool {
         self.formatter == "FORMATTER_REPOSITORY"
     }
@@ -60,7 +60,7 @@ impl Source {
 
 impl Formatter {
     pub(super) fn new(
-        source: Source,
+        source: FormatterSource,
         role: Role,
         (id, name): (String, String),
         (pool, wait_max): (Arc<Pool>, Duration),

@@ -13,7 +13,7 @@ const SAME_SERVER_PREFIX: &str = "airlock:";
 
 /// Sources and targets of events and commands.
 pub(crate) struct Brokers {
-    pub(crate) events: Source,
+    pub(crate) events: EventSource,
     pub(crate) out: Target,
     /// Without a broker of ChirpStack there is nowhere to pass commands on to.
     pub(crate) commands: Option<Commands>,
@@ -21,7 +21,7 @@ pub(crate) struct Brokers {
 }
 
 /// Source of events.
-pub(crate) enum Source {
+pub(crate) enum EventSource {
     Mqtt(Endpoint),
     Redis(Box<Node>),
 }
@@ -67,7 +67,7 @@ impl Brokers {
     fn to_stream(settings: &ChirpStackSettings, client_id: &str) -> Result<Self, Error> {
         let events = network_source(settings, client_id)?;
         let node = Node::new(&settings.to, "bridge.chirpstack.to")?;
-        let is_same = matches!(&events, Source::Redis(own) if own.is_same_server(&node));
+        let is_same = matches!(&events, EventSource::Redis(own) if own.is_same_server(&node));
         let default = if is_same { SAME_SERVER_PREFIX } else { "" };
         let prefix = settings.to_prefix.clone().unwrap_or_else(|| default.to_owned());
         if is_same && prefix == settings.redis.key_prefix {
@@ -89,12 +89,12 @@ fn check_output(settings: &ChirpStackSettings, to: &MqttSettings) -> Result<(), 
 }
 
 /// Returns the source of events: Redis if it is set, otherwise MQTT.
-pub(crate) fn network_source(settings: &ChirpStackSettings, client_id: &str) -> Result<Source, Error> {
+pub(crate) fn network_source(settings: &ChirpStackSettings, client_id: &str) -> Result<EventSource, Error> {
     if settings.redis.url.is_empty() {
-        source(settings, client_id, "events").map(Source::Mqtt)
+        source(settings, client_id, "events").map(EventSource::Mqtt)
     } else {
         let node = Node::of_stream(&settings.redis, "bridge.chirpstack.redis")?;
-        Ok(Source::Redis(Box::new(node)))
+        Ok(EventSource::Redis(Box::new(node)))
     }
 }
 

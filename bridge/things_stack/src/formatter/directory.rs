@@ -23,7 +23,7 @@ pub(crate) use self::records::Loader;
 use self::records::{Choice, Defaults, Device, DeviceRecord, Formatters, Model, ModelRecord};
 use crate::{
     application::{Application, topic::device_key},
-    formatter::{Formatter, Source},
+    formatter::{Formatter, FormatterSource},
 };
 
 pub(crate) const API: Api = Api {
@@ -205,7 +205,7 @@ impl Directory {
             match self.api.repository_formatter(&key, application.id(), version, role).await {
                 Ok(found) => Ok(self.loader.source(found.formatter, found.formatter_parameter)),
                 // A model may have a decoder and no encoder.
-                Err(error) if error.kind() == Kind::NotFound => Ok(Source::default()),
+                Err(error) if error.kind() == Kind::NotFound => Ok(FormatterSource::default()),
                 Err(error) => Err(error),
             }
         };

@@ -10,7 +10,7 @@ use super::{
     CachedFormatters, Loader, model_id,
     records::{Defaults, Device, DeviceRecord, Model, ModelRecord, Sources},
 };
-use crate::{application::topic::device_key, formatter::Source};
+use crate::{application::topic::device_key, formatter::FormatterSource};
 
 /// Increased when a file of the last version cannot be read any more.
 const VERSION: u32 = 1;
@@ -133,7 +133,7 @@ impl Texts {
         sources.each_ref().map(|source| self.source(source))
     }
 
-    fn source(&mut self, Source { formatter, parameter }: &Source) -> StoredSource {
+    fn source(&mut self, FormatterSource { formatter, parameter }: &FormatterSource) -> StoredSource {
         let text = *self.places.entry(parameter.clone()).or_insert_with(|| {
             self.list.push(parameter.to_string());
             self.list.len() - 1

@@ -11,12 +11,12 @@ use runtime::{Pool, SourcesHash};
 use tokio::time::Instant;
 
 use crate::formatter::{
-    Formatter, Source,
+    Formatter, FormatterSource,
     javascript::{self, Role},
 };
 
 /// The two formatters of a device, an application or a model, as the API has them.
-pub(super) type Sources = [Source; 2];
+pub(super) type Sources = [FormatterSource; 2];
 
 /// The formatters of a device or an application.
 pub(crate) struct Formatters {
@@ -78,7 +78,7 @@ pub(super) struct ModelRecord {
     pub(super) version: VersionIds,
     pub(super) sources: Sources,
     /// Decoder of downlinks, which is often the same text as their encoder.
-    pub(super) down_decoder: Source,
+    pub(super) down_decoder: FormatterSource,
 }
 
 /// Makes formatters. Devices of an application whose formatters have the same text share one.
@@ -95,7 +95,7 @@ impl Loader {
     }
 
     /// A formatter as the API has it.
-    pub(super) fn source(&self, formatter: String, parameter: String) -> Source {
+    pub(super) fn source(&self, formatter: String, parameter: String) -> FormatterSource {
         let mut texts = lock(&self.texts);
         let parameter = match texts.get(parameter.as_str()) {
             Some(text) => text.clone(),
@@ -105,7 +105,7 @@ impl Loader {
                 text
             }
         };
-        Source { formatter, parameter }
+        FormatterSource { formatter, parameter }
     }
 
     /// The formatters as the API has them.
@@ -124,7 +124,7 @@ impl Loader {
 
     /// The formatters of an application, or of one of its devices.
     pub(super) fn formatters(&self, sources: Sources, application: &str, name: &str) -> Formatters {
-        let choice = |source: &Source, role| match source.is_repository() {
+        let choice = |source: &FormatterSource, role| match source.is_repository() {
             true => Choice::Repository,
             false => Choice::Own(self.formatter(source.clone(), role, application, name)),
         };
@@ -147,7 +147,7 @@ impl Loader {
         Model { record, up, down, down_decoder, fetched }
     }
 
-    fn formatter(&self, source: Source, role: Role, scope: &str, name: &str) -> Arc<Formatter> {
+    fn formatter(&self, source: FormatterSource, role: Role, scope: &str, name: &str) -> Arc<Formatter> {
         let hash = javascript::sources(&format!("{}\n{}", source.formatter, source.parameter), role).hash();
         let mut made = lock(&self.made);
         let key = (scope.to_owned(), role, hash);
