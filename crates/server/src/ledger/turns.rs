@@ -38,7 +38,7 @@ struct Waiting {
 }
 
 /// Leaves the queue if whoever waits gives up.
-struct Place<'a> {
+struct WaitingPlace<'a> {
     turns: &'a Turns,
     name: Arc<str>,
     number: u64,
@@ -69,7 +69,7 @@ impl Turns {
             Some(cost) => self.queue().push_known(&name, 1, cost, waiting),
             None => self.queue().push(&name, 0, waiting),
         };
-        let _place = Place { turns: self, name, number };
+        let _place = WaitingPlace { turns: self, name, number };
         self.begin_next();
         begins.await.ok()
     }
@@ -114,7 +114,7 @@ impl Drop for OwnerTurn {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitingPlace<'_> {
     fn drop(&mut self) {
         drop(self.turns.queue().remove(&self.name, self.number));
     }

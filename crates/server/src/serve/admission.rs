@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use types::{Kind, Kinded};
 
 pub use self::part_turns::{PartTurn, PartTurns};
-pub(super) use self::place::Place;
+pub(super) use self::place::RequestPlace;
 use self::{
     callers::Callers,
     components::Components,
@@ -159,7 +159,7 @@ impl AdmissionControl {
         let usage = Usage::of(known, Some((Arc::clone(&ledger.long_work), owner.clone())));
         let reserved =
             Reserved::new(&ledger.responses, &owner, activity).map_err(|error| self.shared.refused(error))?;
-        let place = Place::new(&self.shared, (tenant, owner), permit, &usage);
+        let place = RequestPlace::new(&self.shared, (tenant, owner), permit, &usage);
         request.extensions_mut().insert(usage.clone());
         place.add_to(request.extensions_mut());
         let handled = async { reserved.send(handle(read_within_limits(request, &usage, &place)).await).await };

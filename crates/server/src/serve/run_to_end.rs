@@ -18,7 +18,7 @@ use types::Kind;
 
 use crate::error::status;
 
-use super::admission::Place;
+use super::admission::RequestPlace;
 
 /// Maximum time for which a request may run on without its client. Each call of a store ends much earlier.
 const TIME_MAX: Duration = Duration::from_secs(120);
@@ -58,7 +58,7 @@ fn is_too_long(error: &axum::Error) -> bool {
 
 async fn run(request: Request, next: Next) -> Response {
     // The task keeps it, so that a client that hangs up does not get a turn for another request.
-    let place = Place::of(request.extensions());
+    let place = RequestPlace::of(request.extensions());
     let response = async move {
         let _place = place;
         timeout(TIME_MAX, next.run(request)).await

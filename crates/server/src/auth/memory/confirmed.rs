@@ -28,13 +28,13 @@ pub(super) struct Confirmed {
 pub(super) struct ConfirmedCredentials {
     entities: HashMap<Entity, Credentials>,
     /// The same applications and gateways. The last is the next to lose a credential.
-    order: BTreeMap<Place, Entity>,
+    order: BTreeMap<Rank, Entity>,
     count: usize,
     uses: u64,
 }
 
 /// The number of credentials of an application or gateway, and its last use.
-type Place = (usize, Reverse<u64>);
+type Rank = (usize, Reverse<u64>);
 
 /// The credentials of one application or gateway.
 struct Credentials {
@@ -47,10 +47,10 @@ impl ConfirmedCredentials {
     pub(super) fn get(&mut self, entity: &Entity, id: &CredentialId) -> Option<&mut Confirmed> {
         self.uses += 1;
         let credentials = self.entities.get_mut(entity)?;
-        let before = credentials.place();
+        let before = credentials.rank();
         credentials.used = self.uses;
         if let Some(entity) = self.order.remove(&before) {
-            self.order.insert(credentials.place(), entity);
+            self.order.insert(credentials.rank(), entity);
         }
         credentials.entries.get_mut(id)
     }
@@ -63,21 +63,21 @@ impl ConfirmedCredentials {
         let used = self.uses;
         let credentials =
             self.entities.entry(entity.clone()).or_insert_with(|| Credentials { entries: LruCache::unbounded(), used });
-        self.order.remove(&credentials.place());
+        self.order.remove(&credentials.rank());
         credentials.entries.put(id, confirmed);
-        self.order.insert(credentials.place(), entity.clone());
+        self.order.insert(credentials.rank(), entity.clone());
     }
 
     pub(super) fn remove(&mut self, entity: &Entity, id: &CredentialId) {
         let Some(credentials) = self.entities.get_mut(entity) else { return };
-        self.order.remove(&credentials.place());
+        self.order.remove(&credentials.rank());
         if credentials.entries.pop(id).is_some() {
             self.count -= 1;
         }
         if credentials.entries.is_empty() {
             self.entities.remove(entity);
         } else {
-            self.order.insert(credentials.place(), entity.clone());
+            self.order.insert(credentials.rank(), entity.clone());
         }
     }
 
@@ -94,7 +94,7 @@ impl ConfirmedCredentials {
 }
 
 impl Credentials {
-    fn place(&self) -> Place {
+    fn rank(&self) -> Rank {
         (self.entries.len(), Reverse(self.used))
     }
 }

@@ -16,7 +16,7 @@ use axum::{
     http::{Extensions, request::Parts},
 };
 
-use super::{Place, Refusal, Shared, metrics, owner::owner_of_caller, request_queue::Permit};
+use super::{Refusal, RequestPlace, Shared, metrics, owner::owner_of_caller, request_queue::Permit};
 use crate::{
     ledger::{Charge, Exceeded, Owner},
     usage::{Tenant, Usage},
@@ -48,14 +48,14 @@ pub struct PartTurn {
 impl PartTurns {
     /// The turns of the request with these extensions. Outside of a server, nobody waits for them.
     pub fn in_extensions(extensions: &Extensions) -> Self {
-        let request = |place: Arc<Place>| Request {
+        let request = |place: Arc<RequestPlace>| Request {
             shared: Arc::clone(&place.shared),
             tenant: place.tenant.clone(),
             owner: place.owner.clone(),
             usage: place.usage.clone(),
             memory: None,
         };
-        Self(Place::of(extensions).map(request))
+        Self(RequestPlace::of(extensions).map(request))
     }
 
     /// Takes a place in the queue for a part, of which so many bytes have come, and waits for its turn.

@@ -18,7 +18,7 @@ use crate::{
 const WAITING_BYTES: u64 = 16 * 1024;
 
 /// A request's place among the running ones, until it is dropped. Its tenant is charged for the use by the request.
-pub(in crate::serve) struct Place {
+pub(in crate::serve) struct RequestPlace {
     pub(super) shared: Arc<Shared>,
     pub(super) tenant: Tenant,
     /// Who is charged for its body.
@@ -41,9 +41,9 @@ struct PlaceState {
 
 /// The place of a request, for those who work on it. A response that is still being sent does not keep it.
 #[derive(Clone)]
-struct PlaceOf(Weak<Place>);
+struct PlaceOf(Weak<RequestPlace>);
 
-impl Place {
+impl RequestPlace {
     pub(super) fn new(
         shared: &Arc<Shared>,
         (tenant, owner): (Tenant, Owner),
@@ -136,7 +136,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for RequestPlace {
     fn drop(&mut self) {
         self.end_turn(self.usage.cost());
     }

@@ -18,7 +18,7 @@ use futures::future::BoxFuture;
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::{Refusal, place::Place, request_queue::Permit};
+use super::{Refusal, place::RequestPlace, request_queue::Permit};
 use crate::usage::Usage;
 
 /// Total time for which a request may keep its place while it waits for its body. A body that comes at once takes less.
@@ -40,7 +40,7 @@ struct RequestBody {
     /// Memory taken by the parts that have arrived, in bytes.
     bytes: u64,
     /// Gone once the response has begun: a stream may pause then.
-    place: Weak<Place>,
+    place: Weak<RequestPlace>,
     phase: Phase,
     place_kept: Patience,
     wait: Patience,
@@ -65,7 +65,7 @@ struct Patience {
 
 /// Adds the bytes of the request's body to its usage as they are read, and has it leave its place while they are
 /// awaited.
-pub(super) fn read_within_limits(request: Request, usage: &Usage, place: &Arc<Place>) -> Request {
+pub(super) fn read_within_limits(request: Request, usage: &Usage, place: &Arc<RequestPlace>) -> Request {
     if request.body().is_end_stream() {
         return request;
     }
@@ -89,14 +89,14 @@ impl RequestBody {
     }
 
     /// Polls for the next frame, which is charged until the request ends.
-    fn poll_charged(&mut self, context: &mut Context<'_>, place: &Place) -> Poll<Result<ReadFrame, Refusal>> {
+    fn poll_charged(&mut self, context: &mut Context<'_>, place: &RequestPlace) -> Poll<Result<ReadFrame, Refusal>> {
         let frame = ready!(self.poll_read(context));
         let held = if self.bytes > UNCHARGED_BYTES { place.hold(self.bytes) } else { Ok(()) };
         Poll::Ready(held.map(|()| frame))
     }
 
     /// Polls for the next frame, once the request has its place again. Fails with the reason if it cannot have it.
-    fn poll_with_place(&mut self, context: &mut Context<'_>, place: &Place) -> Poll<Result<ReadFrame, Refusal>> {
+    fn poll_with_place(&mut self, context: &mut Context<'_>, place: &RequestPlace) -> Poll<Result<ReadFrame, Refusal>> {
         loop {
             match &mut self.phase {
                 Phase::Placed => {
@@ -226,17 +226,17 @@ mod tests {
         Ledger::new(&BudgetSettings::default())
     }
 
-    async fn place(queue: &Arc<RequestQueue>, usage: &Usage) -> Arc<Place> {
+    async fn place(queue: &Arc<RequestQueue>, usage: &Usage) -> Arc<RequestPlace> {
         place_charging(queue, usage, &ledger()).await
     }
 
-    async fn place_charging(queue: &Arc<RequestQueue>, usage: &Usage, ledger: &Ledger) -> Arc<Place> {
+    async fn place_charging(queue: &Arc<RequestQueue>, usage: &Usage, ledger: &Ledger) -> Arc<RequestPlace> {
         let (tenant, owner) = (Tenant::new("tenant"), Owner::Address("here".into()));
         let permit = queue.turn(&owner, &tenant).await.unwrap();
         let (queue, ledger, stop) = (Arc::clone(queue), ledger.clone(), CancellationToken::new());
         let refusals = Refusals::default();
         let shared = Arc::new(Shared { service: "test", queue, ledger, owners: None, stop, refusals });
-        Place::new(&shared, (tenant, owner), permit, usage)
+        RequestPlace::new(&shared, (tenant, owner), permit, usage)
     }
 
     /// A body of twenty bytes, each of which comes after a pause.
@@ -247,7 +247,7 @@ mod tests {
         }))
     }
 
-    async fn read(body: Body, usage: &Usage, place: &Arc<Place>) -> Result<usize, Option<Refusal>> {
+    async fn read(body: Body, usage: &Usage, place: &Arc<RequestPlace>) -> Result<usize, Option<Refusal>> {
         let body = read_within_limits(Request::new(body), usage, place).into_body();
         body.collect().await.map(|body| body.to_bytes().len()).map_err(|_| place.refusal())
     }
