@@ -23,7 +23,7 @@ use super::{
     issuer::Issuer,
     memory::{CredentialId, Memory},
     metrics, public_keys,
-    rule::{Before, Now, Purpose, Verdict, verdict},
+    rule::{Before, Decision, Now, Purpose, decision},
     verifier::Origin,
 };
 use crate::ledger::Owner;
@@ -163,10 +163,10 @@ impl Authenticator {
             Purpose::Read | Purpose::Live => public_keys::AGE_MAX,
         };
         let (claims, (now, before)) = issuer.claims(token, age_max).await?;
-        match self.verdict(now, before, purpose) {
-            Verdict::Unavailable(why) => Err(AuthError::Unconfirmed { why, cause: None }),
-            Verdict::Refused => Err(AuthError::Revoked),
-            Verdict::Allowed => Ok(claims),
+        match self.decision(now, before, purpose) {
+            Decision::Unavailable(why) => Err(AuthError::Unconfirmed { why, cause: None }),
+            Decision::Refused => Err(AuthError::Revoked),
+            Decision::Allowed => Ok(claims),
         }
     }
 
@@ -184,30 +184,30 @@ impl Authenticator {
             return self.authenticate_token(issuer, token, purpose).await.map(Arc::new);
         }
         let silent_for = || issuer.reachability.silent_for(self.clock.now());
-        let can_go_on = self.verdict(Now::Silent(silent_for()), before, purpose) == Verdict::Allowed;
+        let can_go_on = self.decision(Now::Silent(silent_for()), before, purpose) == Decision::Allowed;
         let (now, claims, cause) = match self.ask_within_limits(issuer, &question, can_go_on).await? {
             Asked::Response(Some(claims)) => (Now::Confirmed, Some(claims), None),
             Asked::Response(None) => (Now::Refused, None, None),
             Asked::Silence(cause) => (Now::Silent(silent_for()), last, cause),
         };
-        match (self.verdict(now, before, purpose), claims) {
-            (Verdict::Allowed, Some(claims)) => {
+        match (self.decision(now, before, purpose), claims) {
+            (Decision::Allowed, Some(claims)) => {
                 if matches!(now, Now::Silent(_)) {
                     self.check_still_valid(issuer, &claims, credential)?;
                     metrics::unconfirmed("allowed");
                 }
                 Ok(claims)
             }
-            (Verdict::Unavailable(why), _) => {
+            (Decision::Unavailable(why), _) => {
                 metrics::unconfirmed("refused");
                 Err(AuthError::Unconfirmed { why, cause })
             }
-            (Verdict::Refused | Verdict::Allowed, _) => Err(entity.refusal(credential)),
+            (Decision::Refused | Decision::Allowed, _) => Err(entity.refusal(credential)),
         }
     }
 
-    fn verdict(&self, now: Now, before: Before, purpose: Purpose) -> Verdict {
-        verdict(now, before, purpose, self.settings.grace_time())
+    fn decision(&self, now: Now, before: Before, purpose: Purpose) -> Decision {
+        decision(now, before, purpose, self.settings.grace_time())
     }
 
     /// Asks the account service. While it is silent, one call in each pause does; a call that can go on waits less.

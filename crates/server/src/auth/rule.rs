@@ -38,7 +38,7 @@ pub(super) enum Before {
 
 /// The decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Decision {
     Allowed,
     Refused,
     Unavailable(Unconfirmed),
@@ -68,11 +68,11 @@ pub enum Unconfirmed {
 }
 
 /// The table. What the account service says now always counts; what it said before counts only while it is silent.
-pub(super) fn verdict(now: Now, before: Before, purpose: Purpose, grace_time: Duration) -> Verdict {
-    use Verdict::{Allowed, Unavailable};
+pub(super) fn decision(now: Now, before: Before, purpose: Purpose, grace_time: Duration) -> Decision {
+    use Decision::{Allowed, Unavailable};
     let silent_for = match now {
         Now::Confirmed => return Allowed,
-        Now::Refused => return Verdict::Refused,
+        Now::Refused => return Decision::Refused,
         Now::Silent(silent_for) => silent_for,
     };
     match (before, purpose) {
@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn the_table_holds_for_every_case() {
+        use Decision::{Allowed, Refused, Unavailable};
         use Purpose::{Change, Live, Read};
-        use Verdict::{Allowed, Refused, Unavailable};
         let grace_time = Duration::from_secs(600);
         let (recent, old) = (Duration::from_secs(599), Duration::from_secs(600));
         let silent = Now::Silent(Duration::from_secs(600));
@@ -115,27 +115,27 @@ mod tests {
             ),
         ];
         for (now, before, expected) in table {
-            let verdicts = [Read, Live, Change].map(|purpose| verdict(now, before, purpose, grace_time));
-            assert_eq!(verdicts, expected, "{now:?}, {before:?}");
+            let decisions = [Read, Live, Change].map(|purpose| decision(now, before, purpose, grace_time));
+            assert_eq!(decisions, expected, "{now:?}, {before:?}");
         }
     }
 
     #[test]
     fn without_a_grace_time_only_live_traffic_goes_on() {
         let before = Before::Confirmed(Duration::ZERO);
-        let verdict = |purpose| verdict(Now::Silent(Duration::ZERO), before, purpose, Duration::ZERO);
-        assert_eq!(verdict(Purpose::Read), Verdict::Unavailable(Unconfirmed::TooLongAgo));
-        assert_eq!(verdict(Purpose::Live), Verdict::Allowed);
-        assert_eq!(verdict(Purpose::Change), Verdict::Unavailable(Unconfirmed::Change));
+        let decision = |purpose| decision(Now::Silent(Duration::ZERO), before, purpose, Duration::ZERO);
+        assert_eq!(decision(Purpose::Read), Decision::Unavailable(Unconfirmed::TooLongAgo));
+        assert_eq!(decision(Purpose::Live), Decision::Allowed);
+        assert_eq!(decision(Purpose::Change), Decision::Unavailable(Unconfirmed::Change));
     }
 
     #[test]
     fn live_traffic_goes_on_however_long_the_outage_is_if_it_was_confirmed_within_a_day_before() {
         let (hour, day) = (Duration::from_secs(3600), Duration::from_secs(24 * 3600));
-        let verdict = |silent_for, age| verdict(Now::Silent(silent_for), Before::Confirmed(age), Purpose::Live, hour);
-        assert_eq!(verdict(day * 30, day * 30), Verdict::Allowed);
-        assert_eq!(verdict(day * 30, day * 31 - hour), Verdict::Allowed);
-        assert_eq!(verdict(day * 30, day * 31), Verdict::Unavailable(Unconfirmed::LongUnused));
-        assert_eq!(verdict(Duration::ZERO, day), Verdict::Unavailable(Unconfirmed::LongUnused));
+        let decision = |silent_for, age| decision(Now::Silent(silent_for), Before::Confirmed(age), Purpose::Live, hour);
+        assert_eq!(decision(day * 30, day * 30), Decision::Allowed);
+        assert_eq!(decision(day * 30, day * 31 - hour), Decision::Allowed);
+        assert_eq!(decision(day * 30, day * 31), Decision::Unavailable(Unconfirmed::LongUnused));
+        assert_eq!(decision(Duration::ZERO, day), Decision::Unavailable(Unconfirmed::LongUnused));
     }
 }
