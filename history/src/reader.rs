@@ -22,7 +22,7 @@ use types::AppId;
 
 use self::{
     objects::Objects,
-    sources::{Source, Sources},
+    sources::{RecordSource, Sources},
 };
 use crate::{
     Error, LIMIT_MAX, OwnerOf, Page, Query, Skipped, Unchecked,
@@ -159,7 +159,10 @@ impl Reader {
 }
 
 /// Reads sources in their order, with few threads.
-fn in_threads(sources: &[Source], read: &(dyn Fn(&Source) -> Result<(), Error> + Sync)) -> Result<(), Error> {
+fn in_threads(
+    sources: &[RecordSource],
+    read: &(dyn Fn(&RecordSource) -> Result<(), Error> + Sync),
+) -> Result<(), Error> {
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -177,7 +180,7 @@ fn in_threads(sources: &[Source], read: &(dyn Fn(&Source) -> Result<(), Error> +
 }
 
 fn search(
-    source: &Source,
+    source: &RecordSource,
     objects: &Objects<'_>,
     (filter, best): (&Filter, &Shared<'_>),
     (skip, note): (&dyn Fn(Skipped), &dyn Fn(Unchecked)),
@@ -190,9 +193,9 @@ fn search(
         search_file::search(file, filter, best)
     };
     let result = match source {
-        Source::Segment(segment, ..) => search_tail::search(segment, (filter, best), skip),
-        Source::File(name) => SealedFile::read(&name.path, |file| read(name, file)),
-        Source::Object(name, object) => objects.read(object, filter, |file| read(name, file)),
+        RecordSource::Segment(segment, ..) => search_tail::search(segment, (filter, best), skip),
+        RecordSource::File(name) => SealedFile::read(&name.path, |file| read(name, file)),
+        RecordSource::Object(name, object) => objects.read(object, filter, |file| read(name, file)),
     };
     result.or_else(|error| Skipped::of(error).map(skip))
 }

@@ -13,7 +13,7 @@ use futures::TryStreamExt;
 use super::{
     Reader, in_threads,
     objects::Objects,
-    sources::{Source, Sources},
+    sources::{RecordSource, Sources},
 };
 use crate::{
     Error, RecordId, Skipped,
@@ -90,7 +90,7 @@ impl Reader {
 }
 
 fn read(
-    source: &Source,
+    source: &RecordSource,
     objects: &Objects<'_>,
     (filter, collector): (&Filter, &Collector<'_>),
     skip: &dyn Fn(Skipped),
@@ -98,9 +98,9 @@ fn read(
     let done = Cell::new(0);
     let read = |file: &SealedFile| sealed_chart::read(file, (filter, collector), &done);
     let result = match source {
-        Source::Segment(segment, ..) => tail_chart::read(segment, (filter, collector), skip),
-        Source::File(file) => SealedFile::read(&file.path, read),
-        Source::Object(_, object) => objects.read(object, filter, read),
+        RecordSource::Segment(segment, ..) => tail_chart::read(segment, (filter, collector), skip),
+        RecordSource::File(file) => SealedFile::read(&file.path, read),
+        RecordSource::Object(_, object) => objects.read(object, filter, read),
     };
     result.or_else(|error| Skipped::of(error).map(skip))
 }

@@ -10,7 +10,7 @@ use types::{AppId, Timestamp};
 use super::{
     Reader, in_threads,
     objects::Objects,
-    sources::{Source, Sources},
+    sources::{RecordSource, Sources},
 };
 use crate::{
     Error, LastHeard, Query, Skipped,
@@ -52,16 +52,16 @@ impl Reader {
 }
 
 fn read(
-    source: &Source,
+    source: &RecordSource,
     objects: &Objects<'_>,
     (filter, heard): (&Filter, &Heard<'_>),
     skip: &dyn Fn(Skipped),
 ) -> Result<(), Error> {
     let read = |file: &SealedFile| sealed_heard::read(file, filter, heard);
     let result = match source {
-        Source::Segment(segment, ..) => tail_heard::read(segment, (filter, heard), skip),
-        Source::File(file) => SealedFile::read(&file.path, read),
-        Source::Object(_, object) => objects.read(object, filter, read),
+        RecordSource::Segment(segment, ..) => tail_heard::read(segment, (filter, heard), skip),
+        RecordSource::File(file) => SealedFile::read(&file.path, read),
+        RecordSource::Object(_, object) => objects.read(object, filter, read),
     };
     result.or_else(|error| Skipped::of(error).map(skip))
 }

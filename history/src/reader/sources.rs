@@ -13,7 +13,7 @@ use crate::{
 
 /// A place of records.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum RecordSource {
     /// A segment, with the first and the last id in it.
     Segment(Arc<Segment>, RecordId, RecordId),
     File(FileName),
@@ -25,12 +25,12 @@ pub(super) enum Source {
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     /// Best first.
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<RecordSource>,
     /// Files that are not ours, and days that cannot be listed.
     pub(super) foreign: Vec<Skipped>,
 }
 
-impl Source {
+impl RecordSource {
     pub(super) fn first(&self) -> RecordId {
         match self {
             Self::Segment(_, first, _) => *first,
@@ -52,10 +52,10 @@ impl Sources {
         let _still = disk.still();
         let mut list = Self::default();
         let elsewhere = objects.listed.iter().filter(|object| !objects.is_here(object)).cloned();
-        list.sources.extend(elsewhere.filter_map(|object| Some(Source::Object(object.name()?, object))));
+        list.sources.extend(elsewhere.filter_map(|object| Some(RecordSource::Object(object.name()?, object))));
         for segment in disk.tail.iter().flat_map(|tail| tail.segments()) {
             let ends = segment.index(|index| Some((Index::first(index)?, Index::last(index)?)));
-            list.sources.extend(ends.map(|(first, last)| Source::Segment(segment, first, last)));
+            list.sources.extend(ends.map(|(first, last)| RecordSource::Segment(segment, first, last)));
         }
         for day in name::days(disk.root(), &filter.query.app_id)? {
             if filter.overlaps(RecordId::first(day.start), RecordId::last(day.end)) {
@@ -65,7 +65,7 @@ impl Sources {
         }
         list.sources.retain(|source| filter.overlaps(source.first(), source.last()));
         if filter.query.oldest_first {
-            list.sources.sort_by_key(Source::first);
+            list.sources.sort_by_key(RecordSource::first);
         } else {
             list.sources.sort_by_key(|source| Reverse(source.last()));
         }
@@ -74,7 +74,7 @@ impl Sources {
 
     fn add_day(&mut self, day: &name::DayDir) -> Result<(), Error> {
         let files = day.files()?;
-        self.sources.extend(files.files.into_iter().map(Source::File));
+        self.sources.extend(files.files.into_iter().map(RecordSource::File));
         let foreign = |path| {
             let reason = "its name is not that of a file of history".to_owned();
             Skipped { path, reason, is_foreign: true }

@@ -26,7 +26,7 @@ pub(super) const END_BYTES: u64 = 8;
 /// A file of which parts are read without a position of its own, unlike those of `File`.
 #[derive(Clone, Debug)]
 pub struct Chunks {
-    source: Source,
+    source: ByteSource,
     /// Length of what may be read, in bytes.
     bytes: u64,
     /// None before they are found, in files without, and where all was checked.
@@ -43,7 +43,7 @@ pub struct Following {
 }
 
 #[derive(Clone, Debug)]
-enum Source {
+enum ByteSource {
     File(Arc<File>),
     Parts(Arc<Parts>),
     Memory(Bytes),
@@ -53,12 +53,12 @@ impl Chunks {
     /// The parts of a file, whose length is what it is now.
     pub fn new(file: File) -> io::Result<Self> {
         let bytes = file.metadata()?.len();
-        Ok(Self { source: Source::File(Arc::new(file)), bytes, checksums: None, is_checked: false })
+        Ok(Self { source: ByteSource::File(Arc::new(file)), bytes, checksums: None, is_checked: false })
     }
 
     /// The parts of a file that is elsewhere.
     pub(crate) fn elsewhere(parts: Arc<Parts>) -> Self {
-        Self { bytes: parts.bytes(), source: Source::Parts(parts), checksums: None, is_checked: false }
+        Self { bytes: parts.bytes(), source: ByteSource::Parts(parts), checksums: None, is_checked: false }
     }
 
     /// Checks the description at the end of a file now, and what is read from now on, if there are checksums. What is not
@@ -79,8 +79,8 @@ impl Chunks {
         self.bytes = checksums.covered();
         self.checksums = Some(checksums);
         self.is_checked = true;
-        if self.bytes <= SMALL_BYTES && matches!(self.source, Source::File(_)) {
-            self.source = Source::Memory(self.piece(0..self.bytes)?);
+        if self.bytes <= SMALL_BYTES && matches!(self.source, ByteSource::File(_)) {
+            self.source = ByteSource::Memory(self.piece(0..self.bytes)?);
             self.checksums = None;
         }
         Ok(())
@@ -94,14 +94,14 @@ impl Chunks {
     /// Fetches these ranges, which are about to be read, if the file is elsewhere.
     pub(super) fn need(&self, ranges: impl FnOnce() -> Result<Vec<Range<u64>>>) -> Result<()> {
         match &self.source {
-            Source::File(_) | Source::Memory(_) => Ok(()),
-            Source::Parts(parts) => Ok(parts.need(&ranges()?)?),
+            ByteSource::File(_) | ByteSource::Memory(_) => Ok(()),
+            ByteSource::Parts(parts) => Ok(parts.need(&ranges()?)?),
         }
     }
 
     /// Gives up what was fetched, but not the end of the file.
     pub(super) fn release(&self) {
-        if let Source::Parts(parts) = &self.source {
+        if let ByteSource::Parts(parts) = &self.source {
             parts.release();
         }
     }
@@ -146,7 +146,7 @@ impl Read for Following {
     }
 }
 
-impl Source {
+impl ByteSource {
     fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
         match self {
             Self::File(file) => {
