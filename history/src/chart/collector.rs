@@ -35,7 +35,7 @@ pub(crate) struct Collector<'a> {
     overlaps: Overlaps,
     is_stopped: &'a AtomicBool,
     uplinks_max: usize,
-    state: Mutex<State>,
+    state: Mutex<CollectedUplinks>,
 }
 
 /// The time of a chart in slots, some of which are a point.
@@ -49,7 +49,7 @@ struct Slots {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CollectedUplinks {
     /// By path.
     fields: Vec<Field>,
     /// The first path that has no room.
@@ -126,7 +126,7 @@ impl<'a> Collector<'a> {
         is_stopped: &'a AtomicBool,
     ) -> Self {
         let slots = Slots::of(query);
-        let state = State { uplinks: vec![0; slots.count], ..State::default() };
+        let state = CollectedUplinks { uplinks: vec![0; slots.count], ..CollectedUplinks::default() };
         let wanted = Wanted::new(query.field.as_deref());
         let (uplinks_max, state) = (UPLINKS_MAX, Mutex::new(state));
         Self { slots, wanted, corrections, overlaps, is_stopped, uplinks_max, state }
@@ -169,7 +169,7 @@ impl<'a> Collector<'a> {
     /// The chart of what was added, without files that could not be read.
     pub(crate) fn into_chart(self, is_cut: bool, skipped: Vec<Skipped>) -> Chart {
         let Self { slots, state, .. } = self;
-        let State { fields, left_out, examined, is_cut: has_given_up, .. } =
+        let CollectedUplinks { fields, left_out, examined, is_cut: has_given_up, .. } =
             state.into_inner().unwrap_or_else(PoisonError::into_inner);
         let fields =
             fields.into_iter().map(|Field { path, values }| ChartField { path, points: points(slots, &values) });
@@ -183,12 +183,12 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CollectedUplinks> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl CollectedUplinks {
     /// The places of the fields of some uplinks, by those of their paths; none for those that have no room.
     fn places(&mut self, uplinks: &Uplinks, slots: usize) -> Vec<Option<usize>> {
         uplinks.paths().for_each(|(path, _)| self.make_field(path, slots));

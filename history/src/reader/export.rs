@@ -114,14 +114,14 @@ pub(crate) fn export(
     pages: impl Stream<Item = Result<Page, Error>> + Send,
     format: Format,
 ) -> impl Stream<Item = Result<ExportPart, Error>> + Send {
-    let begin = State::Records(Box::pin(pages), Writer::new(format), Notes::default());
+    let begin = ExportState::Records(Box::pin(pages), Writer::new(format), Notes::default());
     let parts = stream::try_unfold(begin, async |state| {
         let (mut pages, writer, mut notes) = match state {
-            State::Records(pages, writer, notes) => (pages, writer.map_err(Error::Export)?, notes),
-            State::Unreadable(skipped) if !skipped.is_empty() => {
-                return Ok(Some((ExportPart::Unreadable(skipped), State::Unreadable(Vec::new()))));
+            ExportState::Records(pages, writer, notes) => (pages, writer.map_err(Error::Export)?, notes),
+            ExportState::Unreadable(skipped) if !skipped.is_empty() => {
+                return Ok(Some((ExportPart::Unreadable(skipped), ExportState::Unreadable(Vec::new()))));
             }
-            State::Unreadable(_) => return Ok(None),
+            ExportState::Unreadable(_) => return Ok(None),
         };
         let (part, next) = match pages.next().await.transpose()? {
             Some(Page { records, skipped, unchecked, .. }) => {
@@ -129,11 +129,11 @@ pub(crate) fn export(
                 notes.unchecked.extend(unchecked);
                 notes.records += records.len() as u64;
                 let (part, writer) = encode(writer, records).await?;
-                (part, State::Records(pages, Ok(writer), notes))
+                (part, ExportState::Records(pages, Ok(writer), notes))
             }
             None => {
                 let end = writer.end(notes.unchecked_records()).map_err(Error::Export)?;
-                (end, State::Unreadable(notes.unreadable.into_iter().collect()))
+                (end, ExportState::Unreadable(notes.unreadable.into_iter().collect()))
             }
         };
         Ok(Some((ExportPart::Bytes(part.into()), next)))
@@ -143,7 +143,7 @@ pub(crate) fn export(
 }
 
 /// The rest of an export.
-enum State<P> {
+enum ExportState<P> {
     Records(P, io::Result<Writer>, Notes),
     Unreadable(Vec<Skipped>),
 }

@@ -24,11 +24,11 @@ pub(crate) struct Parts {
     /// Length of the file.
     bytes: u64,
     fetch: Fetch,
-    state: Mutex<State>,
+    state: Mutex<FetchedParts>,
 }
 
 #[derive(Default)]
-struct State {
+struct FetchedParts {
     /// Parts with their positions. Each range that was needed is in one of them.
     held: Vec<(u64, Bytes)>,
     /// Bytes of all parts so far.
@@ -107,12 +107,12 @@ impl Parts {
         self.state().held.truncate(1);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FetchedParts> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl FetchedParts {
     fn find(&self, range: &Range<u64>) -> Option<Bytes> {
         if range.is_empty() {
             return Some(Bytes::new());

@@ -33,7 +33,7 @@ pub(crate) struct Queue {
     /// Maximum time that a record waits to be written.
     wait: Duration,
     pub(crate) losses: Arc<Losses>,
-    state: Mutex<State>,
+    state: Mutex<GroupState>,
     changed: Condvar,
     /// True if a record has waited for too long, and none has been written since.
     is_slow: AtomicBool,
@@ -50,7 +50,7 @@ struct Progress {
     result: watch::Sender<Option<Result<(), Loss>>>,
 }
 
-struct State {
+struct GroupState {
     numbers: Numbers,
     next: Group,
     /// The bytes of the group that is being written.
@@ -98,7 +98,7 @@ impl Group {
 
 impl Queue {
     pub(crate) fn new(clock: Arc<dyn Clock>, writer: u32, bytes_max: usize, wait: Duration) -> Self {
-        let state = State {
+        let state = GroupState {
             numbers: Numbers::new(writer),
             next: Group::default(),
             writing: 0,
@@ -135,7 +135,7 @@ impl Queue {
             return Err(refused);
         }
         let id = state.numbers.next(now);
-        let State { next, spare, .. } = &mut *state;
+        let GroupState { next, spare, .. } = &mut *state;
         next.push(&View::of_new(id, new), spare);
         let (progress, is_large) = (Arc::clone(&state.next.progress), state.next.bytes >= BLOCK_BYTES);
         drop(state);
@@ -180,7 +180,7 @@ impl Queue {
     }
 
     /// Waits until a record or a flag may have changed. Records for which nobody waits are due if nothing does.
-    fn wait_for_change<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait_for_change<'a>(&self, state: MutexGuard<'a, GroupState>) -> MutexGuard<'a, GroupState> {
         if !state.next.progress.is_unawaited.load(Ordering::Acquire) {
             return self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -221,7 +221,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GroupState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
