@@ -21,12 +21,12 @@ pub(crate) trait Sender: Send + Sync {
     async fn ready(&self, _owner: &Owner) {}
 
     /// Sends a message; returns when the receiver has confirmed it. Messages of one device come one after the other.
-    async fn send(&self, message: &Outgoing) -> Result<Taken, SendError>;
+    async fn send(&self, message: &Outgoing) -> Result<SendReceipt, SendError>;
 }
 
 /// The receiver's confirmation of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct SendReceipt {
     /// The HTTP status, if it answers with one.
     pub(crate) status: Option<u16>,
 }

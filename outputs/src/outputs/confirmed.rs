@@ -9,7 +9,7 @@ use crate::{
     Settings,
     destination::Destination,
     queue_workers::{About, Left, Recent, RecentDelivery, Timing},
-    sender::Taken,
+    sender::SendReceipt,
 };
 
 /// The newest messages of each application that such an output has confirmed.
@@ -36,7 +36,7 @@ impl Confirmed {
         (at, duration): (Timestamp, Duration),
     ) {
         let about = About { dev_id: Some(dev_id), event, identity, accepted };
-        let left = Left::new(about, (Ok(Taken::default()), 1), Timing { at, duration });
+        let left = Left::new(about, (Ok(SendReceipt::default()), 1), Timing { at, duration });
         let owner = self.owners.last(app_id);
         self.recent.keep(&mut None, (&owner, &self.destination(app_id)), &[left]);
     }

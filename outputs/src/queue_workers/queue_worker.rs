@@ -24,7 +24,7 @@ use crate::{
     message::{DROPPED, Outgoing, OutputMessage},
     metrics::{self, Fate, QueueLength},
     queue::{Failure, Queued, Queues, Settled, aging::Aging},
-    sender::{SendError, Sender, Taken},
+    sender::{SendError, SendReceipt, Sender},
 };
 
 /// Maximum number of messages looked at together.
@@ -88,7 +88,7 @@ enum End {
 
 /// Result of sending one message.
 enum Attempt {
-    Sent(Result<Taken, SendError>, Timing),
+    Sent(Result<SendReceipt, SendError>, Timing),
     /// Its body is missing: it was dropped meanwhile.
     Lost,
 }

@@ -192,7 +192,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::sender::Taken;
+    use crate::sender::SendReceipt;
 
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_millis(millis)
@@ -211,7 +211,7 @@ mod tests {
         let dev_id = "dev-1".parse().unwrap();
         let about = About { dev_id: Some(&dev_id), event: "up", identity, accepted: at(accepted) };
         let timing = Timing { at: at(delivered), duration: Duration::from_millis(34) };
-        Left::new(about, (Ok(Taken { status: Some(200) }), 2), timing)
+        Left::new(about, (Ok(SendReceipt { status: Some(200) }), 2), timing)
     }
 
     fn found(recent: &Recent, of: (&Owner, &Destination), (identity, until): (u64, Option<i64>)) -> Option<Timestamp> {

@@ -7,7 +7,7 @@ use types::{DevId, Timestamp};
 use crate::{
     message::EVENTS,
     queue::StoredMessage,
-    sender::{SendError, Taken},
+    sender::{SendError, SendReceipt},
 };
 
 /// Maximum number of bytes of an id of a device.
@@ -75,7 +75,11 @@ impl<'a> From<&'a StoredMessage> for About<'a> {
 
 impl Left {
     /// A message, the result of the last attempt, the number of attempts, and the time of the last.
-    pub(crate) fn new(about: About<'_>, (result, attempts): (Result<Taken, &SendError>, u32), timing: Timing) -> Self {
+    pub(crate) fn new(
+        about: About<'_>,
+        (result, attempts): (Result<SendReceipt, &SendError>, u32),
+        timing: Timing,
+    ) -> Self {
         let mut dev_id = [0; DEV_ID_BYTES_MAX];
         let id = about.dev_id.map(DevId::as_str).filter(|id| id.len() <= dev_id.len()).unwrap_or_default();
         dev_id[..id.len()].copy_from_slice(id.as_bytes());

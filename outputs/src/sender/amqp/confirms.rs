@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 /// Results of sending a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Confirmation {
-    Taken,
+    Acknowledged,
     /// The broker could not take it.
     Rejected,
     /// No queue is bound for it.
@@ -207,10 +207,10 @@ mod tests {
         let [first, second, third] = [1, 2, 3].map(|tag| publish(&confirms, &room, tag).unwrap());
         assert!(publish(&confirms, &room, 4).is_none(), "there is no more room");
         confirms.returned("id-2");
-        confirms.resolve(2, true, &Confirmation::Taken);
+        confirms.resolve(2, true, &Confirmation::Acknowledged);
         assert_eq!(
             (first.confirmation().await, second.confirmation().await),
-            (Confirmation::Taken, Confirmation::Returned)
+            (Confirmation::Acknowledged, Confirmation::Returned)
         );
         let fourth = publish(&confirms, &room, 4).unwrap();
         confirms.resolve(4, false, &Confirmation::Rejected);
@@ -227,10 +227,10 @@ mod tests {
         let (confirms, room) = (Confirms::new(), Arc::new(Semaphore::new(3)));
         let [first, second, third] = [1, 2, 3].map(|tag| publish(&confirms, &room, tag).unwrap());
         drop((first, second));
-        confirms.resolve(1, false, &Confirmation::Taken);
+        confirms.resolve(1, false, &Confirmation::Acknowledged);
         assert!(confirms.is_stalled() && confirms.stalled(false).now_or_never().is_none());
-        confirms.resolve(3, true, &Confirmation::Taken);
-        assert_eq!(third.confirmation().await, Confirmation::Taken);
+        confirms.resolve(3, true, &Confirmation::Acknowledged);
+        assert_eq!(third.confirmation().await, Confirmation::Acknowledged);
         confirms.stalled(false).await;
         drop(publish(&confirms, &room, 4));
         assert!(confirms.is_stalled());

@@ -40,7 +40,7 @@ impl ChannelCallback for ChannelListener {
     }
 
     async fn publish_ack(&mut self, _: &Channel, ack: Ack) {
-        self.0.resolve(ack.delivery_tag(), ack.mutiple(), &Confirmation::Taken);
+        self.0.resolve(ack.delivery_tag(), ack.mutiple(), &Confirmation::Acknowledged);
     }
 
     async fn publish_nack(&mut self, _: &Channel, nack: Nack) {

@@ -16,7 +16,7 @@ use crate::{
     Error, Settings,
     message::Outgoing,
     sender::{
-        SendError, Sender, Taken,
+        SendError, SendReceipt, Sender,
         link::{Link, Named},
     },
 };
@@ -47,14 +47,14 @@ impl Sender for AmqpSender {
         }
     }
 
-    async fn send(&self, message: &Outgoing) -> Result<Taken, SendError> {
+    async fn send(&self, message: &Outgoing) -> Result<SendReceipt, SendError> {
         let unreachable = |reason: &str| Err(SendError::Unreachable(reason.to_owned()));
         let Some(connection) = self.link.current().filter(AmqpConnection::is_ready) else {
             return unreachable("the broker is not connected");
         };
         // What the broker does not take now says nothing about the message, except for its size.
         match timeout(self.timeout, connection.publish(message)).await {
-            Ok(Ok(Confirmation::Taken)) => Ok(Taken::default()),
+            Ok(Ok(Confirmation::Acknowledged)) => Ok(SendReceipt::default()),
             Ok(Ok(Confirmation::Rejected)) => unreachable("the broker did not take the message: a queue may be full"),
             Ok(Ok(Confirmation::Returned)) => unreachable("no queue is bound for the message"),
             Ok(Ok(Confirmation::Ended(end))) if is_too_large(&end, message) => Err(SendError::refused(end.text)),

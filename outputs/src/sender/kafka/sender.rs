@@ -25,7 +25,7 @@ use crate::{
     Error, Settings,
     message::Outgoing,
     sender::{
-        SendError, Sender, Taken,
+        SendError, SendReceipt, Sender,
         link::{Link, Named},
     },
 };
@@ -77,7 +77,7 @@ impl Sender for KafkaSender {
         self.link.usable(|_| true).await;
     }
 
-    async fn send(&self, message: &Outgoing) -> Result<Taken, SendError> {
+    async fn send(&self, message: &Outgoing) -> Result<SendReceipt, SendError> {
         let Some(connection) = self.link.current() else {
             return Err(SendError::Unreachable("Kafka is not connected".to_owned()));
         };
@@ -86,7 +86,7 @@ impl Sender for KafkaSender {
         let (reason, advice) = match timeout(self.timeout, sending).await {
             Ok(Ok(())) => {
                 self.is_refused.store(false, Ordering::Relaxed);
-                return Ok(Taken::default());
+                return Ok(SendReceipt::default());
             }
             Ok(Err(Failure::TooLarge)) => {
                 return Err(SendError::refused("the message is larger than Kafka takes"));

@@ -22,7 +22,7 @@ use crate::{
     Error, Settings,
     message::{Outgoing, topic},
     sender::{
-        SendError, Sender, Taken,
+        SendError, SendReceipt, Sender,
         link::{Link, Named},
     },
 };
@@ -73,14 +73,14 @@ impl Sender for RedisSender {
         self.link.usable(|_| true).await;
     }
 
-    async fn send(&self, message: &Outgoing) -> Result<Taken, SendError> {
+    async fn send(&self, message: &Outgoing) -> Result<SendReceipt, SendError> {
         let Some(connection) = self.link.current() else {
             return Err(SendError::Unreachable("Redis is not connected".to_owned()));
         };
         // Redis takes any entry, so a refusal says nothing about the message.
         let Err(error) = connection.run(&self.addition(message)).await else {
             self.is_refused.store(false, Ordering::Relaxed);
-            return Ok(Taken::default());
+            return Ok(SendReceipt::default());
         };
         let (output, app_id) = (&self.name, &message.app_id);
         match advice(&error) {

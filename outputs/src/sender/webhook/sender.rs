@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Error, Settings,
     message::Outgoing,
-    sender::{SendError, Sender, Taken},
+    sender::{SendError, SendReceipt, Sender},
 };
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -134,7 +134,7 @@ impl Sender for WebhookSender {
         }
     }
 
-    async fn send(&self, message: &Outgoing) -> Result<Taken, SendError> {
+    async fn send(&self, message: &Outgoing) -> Result<SendReceipt, SendError> {
         if let Some(failure) = self.host.as_ref().and_then(|host| self.client.names.failure(host)) {
             return Err(failure);
         }
@@ -142,7 +142,7 @@ impl Sender for WebhookSender {
         let (code, wait) = (response.status(), wait(&response));
         let (status, text) = (Some(code.as_u16()), read(response).await);
         match code {
-            code if code.is_success() => Ok(Taken { status }),
+            code if code.is_success() => Ok(SendReceipt { status }),
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
                 Err(SendError::Failed { reason: reason(code, &text), status, wait })
             }
