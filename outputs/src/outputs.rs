@@ -38,7 +38,7 @@ use crate::{
     message::{MESSAGE_BYTES_MAX, OutputMessage},
     metrics,
     queue::{Queues, aging::Aging, index::Index},
-    queue_workers::{QueueWorkers, Recent, WorkerContext},
+    queue_workers::{QueueWorkers, RecentDeliveries, WorkerContext},
     sender::webhook::{Grants, LookUp, Names, StoredWebhooks, WebhookClient},
 };
 
@@ -128,7 +128,7 @@ impl Outputs {
             owners,
             turns: Turns::new(ledger.deliveries.clone()),
             attempts_max: settings.attempts_max.max(1),
-            recent: Recent::new(settings),
+            recent: RecentDeliveries::new(settings),
             clock,
             random,
             stop: CancellationToken::new(),

@@ -22,7 +22,7 @@ pub use self::{progress::Failing, recent::RecentDelivery};
 pub(crate) use self::{
     progress::Progress,
     queue_worker::WorkerContext,
-    recent::{About, Left, Recent, Timing},
+    recent::{About, FinishedDelivery, RecentDeliveries, Timing},
 };
 use crate::{
     Error,

@@ -8,13 +8,13 @@ use types::{AppId, DevId, Timestamp};
 use crate::{
     Settings,
     destination::Destination,
-    queue_workers::{About, Left, Recent, RecentDelivery, Timing},
+    queue_workers::{About, FinishedDelivery, RecentDeliveries, RecentDelivery, Timing},
     sender::SendReceipt,
 };
 
 /// The newest messages of each application that such an output has confirmed.
 pub struct Confirmed {
-    recent: Recent,
+    recent: RecentDeliveries,
     owners: Arc<Owners>,
     /// The kind of output.
     kind: &'static str,
@@ -23,7 +23,7 @@ pub struct Confirmed {
 impl Confirmed {
     /// None yet. The settings bound how many there will be.
     pub fn new(settings: &Settings, owners: Arc<Owners>, kind: &'static str) -> Self {
-        Self { recent: Recent::new(settings), owners, kind }
+        Self { recent: RecentDeliveries::new(settings), owners, kind }
     }
 
     /// Keeps that a message was confirmed: its device, event and [identity](crate::OutputMessage::identity), when it
@@ -36,7 +36,7 @@ impl Confirmed {
         (at, duration): (Timestamp, Duration),
     ) {
         let about = About { dev_id: Some(dev_id), event, identity, accepted };
-        let left = Left::new(about, (Ok(SendReceipt::default()), 1), Timing { at, duration });
+        let left = FinishedDelivery::new(about, (Ok(SendReceipt::default()), 1), Timing { at, duration });
         let owner = self.owners.last(app_id);
         self.recent.keep(&mut None, (&owner, &self.destination(app_id)), &[left]);
     }

@@ -15,7 +15,7 @@ use types::{Clock, Random};
 
 use super::{
     progress::Progress,
-    recent::{Left, Recent, Ring, Timing},
+    recent::{FinishedDelivery, RecentDeliveries, Ring, Timing},
 };
 use crate::{
     Error,
@@ -58,7 +58,7 @@ pub(crate) struct WorkerContext {
     pub(crate) turns: Arc<Turns>,
     pub(crate) attempts_max: u32,
     /// What was delivered.
-    pub(crate) recent: Recent,
+    pub(crate) recent: RecentDeliveries,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     /// Ends the workers after what they are sending.
@@ -75,7 +75,7 @@ pub(crate) struct QueueWorker {
     failures: u32,
     progress: Arc<Progress>,
     /// What left the queue in this round, and where that is kept.
-    left: Vec<Left>,
+    left: Vec<FinishedDelivery>,
     ring: Option<Arc<Ring>>,
 }
 
@@ -274,7 +274,7 @@ impl QueueWorker {
         let error = match result {
             Ok(taken) => {
                 let attempts = self.attempts.get(&queued.key).map_or(1, |failed| failed + 1);
-                self.left.push(Left::new((&queued.message).into(), (Ok(taken), attempts), timing));
+                self.left.push(FinishedDelivery::new((&queued.message).into(), (Ok(taken), attempts), timing));
                 return round.settled.delivered.push(queued);
             }
             Err(error) => error,
@@ -295,7 +295,7 @@ impl QueueWorker {
                 // Nobody but the operator can do something about it.
                 tracing::warn!(destination = %self.destination, event = queued.message.event, reason, "a message was given up");
             }
-            self.left.push(Left::new((&queued.message).into(), (Err(&error), attempts), timing));
+            self.left.push(FinishedDelivery::new((&queued.message).into(), (Err(&error), attempts), timing));
             return round.settled.dead.push((queued, Failure { attempts, reason }));
         }
         metrics::count(&self.destination, Fate::Retried, 1);

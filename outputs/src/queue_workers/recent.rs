@@ -16,7 +16,7 @@ use server::ledger::Owner;
 use types::Timestamp;
 
 pub use self::left::RecentDelivery;
-pub(crate) use self::left::{About, Left, Timing};
+pub(crate) use self::left::{About, FinishedDelivery, Timing};
 use crate::{Settings, destination::Destination};
 
 /// Bytes of a ring without messages, with the names that lead to it, rounded up.
@@ -25,7 +25,7 @@ const RING_BYTES: usize = 512;
 const ROOM_SHARE: usize = 16;
 
 /// The rings of all destinations. Workers lock them once, and then only the ring of their destination.
-pub(crate) struct Recent {
+pub(crate) struct RecentDeliveries {
     messages_max: usize,
     rings_max: usize,
     /// Orders rings by their last use.
@@ -43,21 +43,21 @@ struct Rings {
 pub(crate) struct Ring {
     used: AtomicU64,
     /// None once others have its place: a worker then asks for another.
-    messages: Mutex<Option<VecDeque<Left>>>,
+    messages: Mutex<Option<VecDeque<FinishedDelivery>>>,
 }
 
-impl Recent {
+impl RecentDeliveries {
     pub(crate) fn new(settings: &Settings) -> Self {
         let messages_max = settings.recent_deliveries_max;
         // A ring grows to a power of two.
         let places = messages_max.checked_next_power_of_two().unwrap_or(usize::MAX);
-        let ring_bytes = places.saturating_mul(size_of::<Left>()).saturating_add(RING_BYTES);
+        let ring_bytes = places.saturating_mul(size_of::<FinishedDelivery>()).saturating_add(RING_BYTES);
         let rings_max = if messages_max == 0 { 0 } else { settings.recent_deliveries_bytes_max / ring_bytes };
         Self { messages_max, rings_max, uses: AtomicU64::new(0), rings: Mutex::default() }
     }
 
     /// Keeps messages in the ring of a worker, which gets another if it has none, or has lost it.
-    pub(crate) fn keep(&self, ring: &mut Option<Arc<Ring>>, of: (&Owner, &Destination), left: &[Left]) {
+    pub(crate) fn keep(&self, ring: &mut Option<Arc<Ring>>, of: (&Owner, &Destination), left: &[FinishedDelivery]) {
         if left.is_empty() || self.rings_max == 0 {
             return;
         }
@@ -78,14 +78,14 @@ impl Recent {
     ) -> Option<RecentDelivery> {
         let ring = self.known(of)?;
         let messages = ring.messages();
-        messages.iter().flatten().rev().find(|left| left.is(identity, accepted)).map(Left::shown)
+        messages.iter().flatten().rev().find(|left| left.is(identity, accepted)).map(FinishedDelivery::shown)
     }
 
     /// All that is kept of a destination, the newest first.
     pub(crate) fn list(&self, of: (&Owner, &Destination)) -> Vec<RecentDelivery> {
         let Some(ring) = self.known(of) else { return Vec::new() };
         let messages = ring.messages();
-        messages.iter().flatten().rev().map(Left::shown).collect()
+        messages.iter().flatten().rev().map(FinishedDelivery::shown).collect()
     }
 
     /// Forgets a destination, which was deleted.
@@ -164,7 +164,7 @@ fn by_use(rings: &HashMap<Destination, Arc<Ring>>) -> Vec<(u64, &Destination)> {
 
 impl Ring {
     /// Returns false if the ring is not kept any more.
-    fn add(&self, left: &[Left], used: u64, messages_max: usize) -> bool {
+    fn add(&self, left: &[FinishedDelivery], used: u64, messages_max: usize) -> bool {
         self.used.store(used, Ordering::Relaxed);
         let mut messages = self.messages();
         let Some(messages) = messages.as_mut() else { return false };
@@ -181,7 +181,7 @@ impl Ring {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn messages(&self) -> MutexGuard<'_, Option<VecDeque<Left>>> {
+    fn messages(&self) -> MutexGuard<'_, Option<VecDeque<FinishedDelivery>>> {
         // No panic can leave it half changed.
         self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -207,19 +207,23 @@ mod tests {
     }
 
     /// A message that was accepted and delivered at these times.
-    fn left(identity: u64, accepted: i64, delivered: i64) -> Left {
+    fn left(identity: u64, accepted: i64, delivered: i64) -> FinishedDelivery {
         let dev_id = "dev-1".parse().unwrap();
         let about = About { dev_id: Some(&dev_id), event: "up", identity, accepted: at(accepted) };
         let timing = Timing { at: at(delivered), duration: Duration::from_millis(34) };
-        Left::new(about, (Ok(SendReceipt { status: Some(200) }), 2), timing)
+        FinishedDelivery::new(about, (Ok(SendReceipt { status: Some(200) }), 2), timing)
     }
 
-    fn found(recent: &Recent, of: (&Owner, &Destination), (identity, until): (u64, Option<i64>)) -> Option<Timestamp> {
+    fn found(
+        recent: &RecentDeliveries,
+        of: (&Owner, &Destination),
+        (identity, until): (u64, Option<i64>),
+    ) -> Option<Timestamp> {
         recent.find(of, identity, (at(1000), until.map(at))).map(|delivery| delivery.at)
     }
 
-    fn recent(messages: usize, rings: usize) -> Recent {
-        Recent { messages_max: messages, rings_max: rings, ..Recent::new(&Settings::default()) }
+    fn recent(messages: usize, rings: usize) -> RecentDeliveries {
+        RecentDeliveries { messages_max: messages, rings_max: rings, ..RecentDeliveries::new(&Settings::default()) }
     }
 
     #[test]
@@ -288,15 +292,15 @@ mod tests {
 
     #[test]
     fn rings_stay_within_their_bytes() {
-        assert_eq!(size_of::<Left>(), 72);
+        assert_eq!(size_of::<FinishedDelivery>(), 72);
         let settings = |messages, bytes| Settings {
             recent_deliveries_max: messages,
             recent_deliveries_bytes_max: bytes,
             ..Settings::default()
         };
-        assert_eq!(Recent::new(&settings(100, 1 << 20)).rings_max, (1 << 20) / (128 * 72 + RING_BYTES));
+        assert_eq!(RecentDeliveries::new(&settings(100, 1 << 20)).rings_max, (1 << 20) / (128 * 72 + RING_BYTES));
         for none in [settings(0, 1 << 20), settings(100, 0), settings(usize::MAX, 1 << 20)] {
-            let (recent, alice, hook) = (Recent::new(&none), owner("alice"), destination("hook"));
+            let (recent, alice, hook) = (RecentDeliveries::new(&none), owner("alice"), destination("hook"));
             recent.keep(&mut None, (&alice, &hook), &[left(1, 1000, 1001)]);
             assert!(recent.list((&alice, &hook)).is_empty());
         }

@@ -34,7 +34,7 @@ pub struct RecentDelivery {
 
 /// The same in a ring. Without pointers, so that keeping one costs no allocation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Left {
+pub(crate) struct FinishedDelivery {
     identity: u64,
     /// When the message was accepted.
     accepted: Timestamp,
@@ -73,7 +73,7 @@ impl<'a> From<&'a StoredMessage> for About<'a> {
     }
 }
 
-impl Left {
+impl FinishedDelivery {
     /// A message, the result of the last attempt, the number of attempts, and the time of the last.
     pub(crate) fn new(
         about: About<'_>,
