@@ -19,7 +19,7 @@ pub use http::requests::{AccessRequests, ClientIds};
 pub use packet::limits::PACKET_BYTES_MAX;
 #[doc(hidden)]
 pub use packet::relay::relay;
-pub use router::{Given, NotStored, Published, Router, Spare};
+pub use router::{NotStored, Published, Recipients, Router, SpareRoom};
 pub use session::budget::SessionMemory;
 pub use session::durable::{Durable, Sharing};
 pub use session::message::Publication;

@@ -25,7 +25,7 @@ use tokio_util::task::AbortOnDropHandle;
 use types::{AppId, Clock, Credential, Timestamp};
 
 pub(crate) use self::application::AttachError;
-pub use self::behind::{Given, Spare};
+pub use self::behind::{Recipients, SpareRoom};
 use self::{
     application::{Application, Begun, Postponed, Rest},
     applications::Applications,
@@ -155,20 +155,20 @@ impl Router {
     }
 
     /// Publishes a message of one application to those sessions that have room for it behind what is live. Never waits.
-    pub fn publish_behind(&self, app_id: &AppId, publication: Publication) -> (Given, Published) {
-        let Some(application) = self.application(app_id) else { return (Given::default(), Published(None)) };
+    pub fn publish_behind(&self, app_id: &AppId, publication: Publication) -> (Recipients, Published) {
+        let Some(application) = self.application(app_id) else { return (Recipients::default(), Published(None)) };
         let durable = self.durable.as_ref();
-        let (given, saved) = application.publish_behind(durable.map(Arc::as_ref), publication.into());
+        let (recipients, saved) = application.publish_behind(durable.map(Arc::as_ref), publication.into());
         if let Some(durable) = durable.filter(|_| saved.is_some()) {
             application.start_saving(durable);
         }
-        (given, Published(saved))
+        (recipients, Published(saved))
     }
 
     /// Returns the room of the sessions that get messages on these topics, behind live messages. A session that
     /// cannot take `at_least` messages has none, unless no session ever has room for so many.
-    pub fn spare<'a>(&self, app_id: &AppId, topics: impl Iterator<Item = &'a str>, at_least: usize) -> Spare {
-        self.application(app_id).map_or_else(Spare::default, |application| application.spare(topics, at_least))
+    pub fn spare<'a>(&self, app_id: &AppId, topics: impl Iterator<Item = &'a str>, at_least: usize) -> SpareRoom {
+        self.application(app_id).map_or_else(SpareRoom::default, |application| application.spare(topics, at_least))
     }
 
     pub(crate) fn route(&self, app_id: &AppId, messages: impl IntoIterator<Item = Message>) -> Published {

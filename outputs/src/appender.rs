@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use types::AppId;
 
 pub(crate) use self::repeats::Repeats;
-pub use self::repeats::{Given, Receivers, Spare};
+pub use self::repeats::{Receivers, Recipients, SpareRoom};
 use crate::{
     Error,
     destination::Part,

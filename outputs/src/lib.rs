@@ -13,7 +13,7 @@ mod sender;
 mod settings;
 
 pub use self::{
-    appender::{Given, Receivers, Spare},
+    appender::{Receivers, Recipients, SpareRoom},
     destinations::{OperatorOutputs, OperatorSettings},
     error::Error,
     message::{DeadLetter, EVENTS, MESSAGE_BYTES_MAX, OutputMessage},

@@ -33,7 +33,7 @@ pub use self::{
 };
 use crate::{
     Error, Settings,
-    appender::{Appender, Given, Receivers, Repeats, Spare},
+    appender::{Appender, Receivers, Recipients, Repeats, SpareRoom},
     destinations::{Destinations, OperatorOutputs},
     message::{MESSAGE_BYTES_MAX, OutputMessage},
     metrics,
@@ -182,7 +182,12 @@ impl Outputs {
     }
 
     /// Returns the room for such messages in those receivers that get them, behind live messages.
-    pub async fn spare(&self, app_id: &AppId, messages: &[OutputMessage], to: Receivers<'_>) -> Result<Spare, Error> {
+    pub async fn spare(
+        &self,
+        app_id: &AppId,
+        messages: &[OutputMessage],
+        to: Receivers<'_>,
+    ) -> Result<SpareRoom, Error> {
         self.repeats().spare(app_id, messages, to).await
     }
 
@@ -193,7 +198,7 @@ impl Outputs {
         app_id: &AppId,
         messages: &[OutputMessage],
         to: Receivers<'_>,
-    ) -> Result<Vec<Given>, Error> {
+    ) -> Result<Vec<Recipients>, Error> {
         self.repeats().publish(app_id, messages, to).await
     }
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use api::rest::handler::Delivery;
 use bytes::Bytes;
 use futures::future::{BoxFuture, ready};
-use mqtt::{PACKET_BYTES_MAX, Publication, Published, Router, Spare};
+use mqtt::{PACKET_BYTES_MAX, Publication, Published, Router, SpareRoom};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -66,7 +66,7 @@ impl Output for MqttOutput {
         // A session may get all that is published of a message, or nothing of it.
         let most = each.iter().map(Vec::len).max().unwrap_or_default().max(1);
         let topics = each.iter().flatten().map(|publication| publication.topic.as_str());
-        let Spare { sessions, messages, bytes, full } = self.router.spare(&first.app_id, topics, most);
+        let SpareRoom { sessions, messages, bytes, full } = self.router.spare(&first.app_id, topics, most);
         let full = full.iter().map(|id| session(id)).collect();
         Box::pin(ready(Ok(Room { receivers: sessions, messages: (messages / most).max(1), bytes, full })))
     }
@@ -89,7 +89,7 @@ impl Output for MqttOutput {
     fn deliveries<'a>(&'a self, message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
         let publications = message.again.as_ref().map(|again| self.publications_again(again, "")).unwrap_or_default();
         let topics = publications.iter().map(|publication| publication.topic.as_str());
-        let Spare { sessions, full, .. } = self.router.spare(&message.app_id, topics, 1);
+        let SpareRoom { sessions, full, .. } = self.router.spare(&message.app_id, topics, 1);
         Box::pin(ready(Ok(vec![unkept("mqtt", sessions + full.len())])))
     }
 }
@@ -105,9 +105,9 @@ impl MqttOutput {
         }
         let (mut taken, mut full, mut waiting) = (0, BTreeSet::new(), Vec::new());
         for publication in publications.into_iter().filter(is_small) {
-            let (given, published) = self.router.publish_behind(app_id, publication);
-            taken += given.taken;
-            full.extend(given.full);
+            let (recipients, published) = self.router.publish_behind(app_id, publication);
+            taken += recipients.taken;
+            full.extend(recipients.full);
             waiting.push(published);
         }
         (Receipt { taken, refused: full.iter().map(|id| Refused::full(session(id))).collect() }, waiting)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::rest::handler::{Delivery, DeliveryState, Failing};
 use futures::future::BoxFuture;
-use outputs::{DeliveryReport, Given, MESSAGE_BYTES_MAX, MessageQuery, Outputs, Spare};
+use outputs::{DeliveryReport, MESSAGE_BYTES_MAX, MessageQuery, Outputs, Recipients, SpareRoom};
 use serde_json::value::RawValue;
 use types::{AppId, Clock};
 
@@ -52,7 +52,7 @@ impl Output for QueuedOutput {
             let Some((app_id, to)) = self.receivers(messages, to) else { return Ok(Room::default()) };
             let messages: Vec<_> =
                 messages.iter().filter_map(|message| Some(self.queued(message, body(message)?))).collect();
-            let Spare { receivers, messages, bytes, full } = self.outputs.spare(app_id, &messages, to).await?;
+            let SpareRoom { receivers, messages, bytes, full } = self.outputs.spare(app_id, &messages, to).await?;
             Ok(Room { receivers, messages, bytes, full: full.into_iter().collect() })
         })
     }
@@ -65,8 +65,8 @@ impl Output for QueuedOutput {
                 messages.iter().map(|message| Some(self.queued(message, body(message)?))).collect();
             // What was recorded as JSON can be written as JSON.
             let Some(queued) = queued else { return Ok(nobody()) };
-            let given = self.outputs.publish_behind(app_id, &queued, to).await?;
-            Ok(given.into_iter().map(receipt).collect())
+            let recipients = self.outputs.publish_behind(app_id, &queued, to).await?;
+            Ok(recipients.into_iter().map(receipt).collect())
         })
     }
 
@@ -102,7 +102,7 @@ fn delivery(DeliveryReport { kind, name, state }: DeliveryReport) -> Delivery {
     }
 }
 
-fn receipt(Given { taken, full, too_large }: Given) -> Receipt {
+fn receipt(Recipients { taken, full, too_large }: Recipients) -> Receipt {
     let full = full.into_iter().map(Refused::full);
     Receipt { taken, refused: full.chain(too_large.into_iter().map(Refused::too_large)).collect() }
 }

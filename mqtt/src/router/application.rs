@@ -23,7 +23,7 @@ use self::subscribers::Subscribers;
 use crate::{
     access::permissions::Permissions,
     metrics::counters::Counts,
-    router::behind::{Given, Spare},
+    router::behind::{Recipients, SpareRoom},
     session::{
         Attachment, Session, SessionRequest, Subscription,
         budget::ApplicationMemory,
@@ -171,15 +171,15 @@ impl Application {
         &self,
         durable: Option<&Durable>,
         message: Message,
-    ) -> (Given, Option<oneshot::Receiver<bool>>) {
+    ) -> (Recipients, Option<oneshot::Receiver<bool>>) {
         let mut subscribers = self.lock();
         let first = subscribers.log.next;
-        let given = subscribers.give_behind(&self.app_id, durable, message);
-        (given, (subscribers.log.next > first).then(|| subscribers.log.saved(first)))
+        let recipients = subscribers.give_behind(&self.app_id, durable, message);
+        (recipients, (subscribers.log.next > first).then(|| subscribers.log.saved(first)))
     }
 
     /// Returns the room of the sessions that get messages on these topics, behind live messages.
-    pub(super) fn spare<'a>(&self, topics: impl Iterator<Item = &'a str>, at_least: usize) -> Spare {
+    pub(super) fn spare<'a>(&self, topics: impl Iterator<Item = &'a str>, at_least: usize) -> SpareRoom {
         self.lock().spare(topics, at_least)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// Room that sessions have for messages behind the live ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spare {
+pub struct SpareRoom {
     /// Number of sessions that have room.
     pub sessions: usize,
     /// Number of messages that each of those can take.
@@ -15,16 +15,16 @@ pub struct Spare {
     pub full: Vec<Arc<str>>,
 }
 
-/// Recipients of a message.
+/// Those that got a message, and those that could not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Given {
+pub struct Recipients {
     /// Number of sessions that got it.
     pub taken: usize,
     /// Ids of the sessions that had no room.
     pub full: Vec<Arc<str>>,
 }
 
-impl Spare {
+impl SpareRoom {
     pub(super) fn add(&mut self, id: &Arc<str>, (messages, bytes): (usize, usize)) {
         if messages == 0 {
             return self.full.push(Arc::clone(id));

@@ -25,7 +25,7 @@ pub enum Receivers<'a> {
 
 /// Room that receivers have for messages behind the live ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spare {
+pub struct SpareRoom {
     /// Number of receivers that have room.
     pub receivers: usize,
     /// Number of messages that each of those can take.
@@ -36,9 +36,9 @@ pub struct Spare {
     pub full: Vec<String>,
 }
 
-/// Recipients of a message.
+/// Those that got a message, and those that could not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Given {
+pub struct Recipients {
     /// Number of receivers that got it.
     pub taken: usize,
     /// The receivers that had no room, such as `webhook my-hook`.
@@ -68,8 +68,8 @@ impl Repeats<'_> {
         app_id: &AppId,
         messages: &[OutputMessage],
         to: Receivers<'_>,
-    ) -> Result<Spare, Error> {
-        let (destinations, mut spare) = (self.appender.destinations.of(app_id).await?, Spare::default());
+    ) -> Result<SpareRoom, Error> {
+        let (destinations, mut spare) = (self.appender.destinations.of(app_id).await?, SpareRoom::default());
         let limit = self.appender.queues.limit(Part::Queue, destinations.len());
         let is_wanted = |it: &&Destination| messages.iter().any(|message| destinations.wanting(message).contains(it));
         for destination in destinations.iter().filter(|it| to.include(it)).filter(is_wanted) {
@@ -83,7 +83,7 @@ impl Repeats<'_> {
         app_id: &AppId,
         messages: &[OutputMessage],
         to: Receivers<'_>,
-    ) -> Result<Vec<Given>, Error> {
+    ) -> Result<Vec<Recipients>, Error> {
         let (mut all, destinations) = (Vec::new(), self.appender.destinations.of(app_id).await?.len());
         for messages in messages.chunks((COMMIT_RECORDS_MAX / (destinations + 1)).max(1)) {
             let stored = store::retry(ATTEMPTS_MAX, || self.try_store(app_id, messages, to)).await;
@@ -101,7 +101,7 @@ impl Repeats<'_> {
         app_id: &AppId,
         messages: &[OutputMessage],
         to: Receivers<'_>,
-    ) -> Result<Option<Vec<Given>>, Error> {
+    ) -> Result<Option<Vec<Recipients>>, Error> {
         let appender = self.appender;
         let destinations = appender.destinations.of(app_id).await?;
         let limit = appender.queues.limit(Part::Queue, destinations.len());
@@ -109,9 +109,9 @@ impl Repeats<'_> {
         for destination in destinations.iter().filter(|it| to.include(it)) {
             spares.push((destination, appender.queues.spare(destination, limit).await?));
         }
-        let (deliveries, given) = share_out(&destinations, &mut spares, messages);
+        let (deliveries, recipients) = share_out(&destinations, &mut spares, messages);
         if deliveries.is_empty() {
-            return Ok(Some(given));
+            return Ok(Some(recipients));
         }
         appender.put_index(app_id).await?;
         let batch = destinations.expect(Batch::new());
@@ -123,16 +123,21 @@ impl Repeats<'_> {
             return Ok(None);
         }
         appender.report(&growths);
-        Ok(is_whole.then_some(given))
+        Ok(is_whole.then_some(recipients))
     }
 
-    async fn refuse(&self, app_id: &AppId, messages: &[OutputMessage], to: Receivers<'_>) -> Result<Vec<Given>, Error> {
+    async fn refuse(
+        &self,
+        app_id: &AppId,
+        messages: &[OutputMessage],
+        to: Receivers<'_>,
+    ) -> Result<Vec<Recipients>, Error> {
         let destinations = self.appender.destinations.of(app_id).await?;
-        let given = messages.iter().map(|message| {
+        let recipients = messages.iter().map(|message| {
             let wanting = destinations.wanting(message).into_iter().filter(|it| to.include(it));
-            Given { full: wanting.map(name).collect(), ..Given::default() }
+            Recipients { full: wanting.map(name).collect(), ..Recipients::default() }
         });
-        Ok(given.collect())
+        Ok(recipients.collect())
     }
 }
 
@@ -141,23 +146,23 @@ fn share_out<'a>(
     destinations: &OfApplication,
     spares: &mut [(&'a Destination, Size)],
     messages: &'a [OutputMessage],
-) -> (Vec<Delivery<'a>>, Vec<Given>) {
+) -> (Vec<Delivery<'a>>, Vec<Recipients>) {
     let (mut deliveries, mut all) = (Vec::new(), Vec::new());
     for message in messages {
-        let (mut given, mut to, wanting) = (Given::default(), Vec::new(), destinations.wanting(message));
+        let (mut recipients, mut to, wanting) = (Recipients::default(), Vec::new(), destinations.wanting(message));
         let bytes = message.body.get().len();
         for (destination, spare) in spares.iter_mut().filter(|(destination, _)| wanting.contains(destination)) {
             if bytes > MESSAGE_BYTES_MAX {
-                given.too_large.push(name(destination));
+                recipients.too_large.push(name(destination));
             } else if spare.messages == 0 || spare.bytes == 0 {
-                given.full.push(name(destination));
+                recipients.full.push(name(destination));
             } else {
                 *spare = *spare - Size { messages: 1, bytes };
                 to.push(*destination);
             }
         }
-        given.taken = to.len();
-        all.push(given);
+        recipients.taken = to.len();
+        all.push(recipients);
         if !to.is_empty() {
             deliveries.push(Delivery { message, to });
         }
@@ -170,7 +175,7 @@ fn name(Destination { kind, name, .. }: &Destination) -> String {
     format!("{kind} {name}")
 }
 
-impl Spare {
+impl SpareRoom {
     fn add(&mut self, destination: &Destination, Size { messages, bytes }: Size) {
         if messages == 0 {
             return self.full.push(name(destination));

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     metrics::counters::Counters,
     router::{
-        behind::{Given, Spare},
+        behind::{Recipients, SpareRoom},
         topics::Filters,
     },
     session::{
@@ -263,7 +263,7 @@ impl Subscribers {
     }
 
     /// Gives a message to those sessions that have room for it behind what is live.
-    pub(super) fn give_behind(&mut self, app_id: &AppId, durable: Option<&Durable>, message: Message) -> Given {
+    pub(super) fn give_behind(&mut self, app_id: &AppId, durable: Option<&Durable>, message: Message) -> Recipients {
         let message = Arc::new(message.counted(&self.memory));
         let has_room = |session: &Arc<Session>| session.spare().0 > 0;
         let deliveries = self.deliveries_preferring(&message, |it| it.is_connected() && has_room(it));
@@ -274,12 +274,12 @@ impl Subscribers {
         }
         let taken = deliveries.len();
         deliveries.into_iter().for_each(|(session, delivery)| session.push(delivery));
-        Given { taken, full: full.into_iter().map(|(session, _)| Arc::clone(&session.id)).collect() }
+        Recipients { taken, full: full.into_iter().map(|(session, _)| Arc::clone(&session.id)).collect() }
     }
 
     /// Returns the room of the sessions that get messages on these topics, behind live messages.
-    pub(super) fn spare<'a>(&mut self, topics: impl Iterator<Item = &'a str>, at_least: usize) -> Spare {
-        let (mut spare, at_least) = (Spare::default(), at_least.min(SPARE_MAX));
+    pub(super) fn spare<'a>(&mut self, topics: impl Iterator<Item = &'a str>, at_least: usize) -> SpareRoom {
+        let (mut spare, at_least) = (SpareRoom::default(), at_least.min(SPARE_MAX));
         // Whatever waits here comes first.
         let is_busy = self.is_overloaded() || !self.pending.is_empty() || self.memory.is_exceeded();
         let mut seen = HashSet::new();

@@ -1,6 +1,6 @@
 //! Messages that are sent again: sessions get them only while they have room for more than live messages.
 
-use mqtt::{Given, Publication};
+use mqtt::{Publication, Recipients};
 use types::AppId;
 
 use crate::harness::{
@@ -44,8 +44,8 @@ async fn a_session_with_many_live_messages_gets_no_others_and_keeps_them() {
     let full = spare(UP).full;
     assert_eq!((spare(UP).sessions, spare(UP).messages, full.len()), (1, 100, 1));
     assert_eq!(spare("app-one/devices/dev/events/create").sessions, 0, "nobody else gets them");
-    let (given, published) = harness.router.publish_behind(&app_id(), publication(UP, 7));
-    assert_eq!(given, Given { taken: 1, full });
+    let (recipients, published) = harness.router.publish_behind(&app_id(), publication(UP, 7));
+    assert_eq!(recipients, Recipients { taken: 1, full });
     published.stored().await.unwrap();
     assert_eq!(present.next().await.1, "7");
     let mut away = client(&harness, "away", &[]).await;
@@ -67,9 +67,9 @@ async fn of_those_who_share_a_subscription_one_with_room_gets_them() {
     let mut present = client(&harness, "present", &["$share/group/app-one/again/#"]).await;
     fill(&harness);
     for number in 0..4 {
-        let (given, _published) =
+        let (recipients, _published) =
             harness.router.publish_behind(&app_id(), publication("app-one/again/devices/dev/up", number));
-        assert_eq!(given, Given { taken: 1, full: vec![] });
+        assert_eq!(recipients, Recipients { taken: 1, full: vec![] });
         assert_eq!(present.next().await.1, number.to_string());
     }
 }
@@ -91,7 +91,7 @@ async fn topics_below_a_prefix_reach_filters_that_name_it_and_no_wildcards() {
         let harness = Harness::start().await;
         let _client = client(&harness, "client", &[filter]).await;
         assert_eq!(harness.router.spare(&app_id(), [topic].into_iter(), 1).sessions, expected, "{filter}");
-        let (given, _published) = harness.router.publish_behind(&app_id(), publication(topic, 1));
-        assert_eq!(given.taken, expected, "{filter}");
+        let (recipients, _published) = harness.router.publish_behind(&app_id(), publication(topic, 1));
+        assert_eq!(recipients.taken, expected, "{filter}");
     }
 }
