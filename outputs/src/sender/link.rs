@@ -42,12 +42,12 @@ pub(crate) struct LinkError {
 
 /// Name of an output in the log and the metrics.
 #[derive(Clone)]
-pub(crate) struct Named {
+pub(crate) struct OutputName {
     pub(crate) kind: &'static str,
     pub(crate) name: String,
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for OutputName {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "output.{} {}", self.kind, self.name)
     }
@@ -61,7 +61,11 @@ pub(crate) struct Link<C> {
 
 impl<C: Clone + Send + Sync + 'static> Link<C> {
     /// Connects in the background, however long the server is away.
-    pub(crate) fn start(connector: impl Connector<Connection = C>, output: Named, random: Arc<dyn Random>) -> Self {
+    pub(crate) fn start(
+        connector: impl Connector<Connection = C>,
+        output: OutputName,
+        random: Arc<dyn Random>,
+    ) -> Self {
         let (sender, current) = watch::channel(None);
         Self { current, _task: AbortOnDropHandle::new(tokio::spawn(run(connector, output, random, sender))) }
     }
@@ -81,7 +85,7 @@ impl<C: Clone + Send + Sync + 'static> Link<C> {
 
 async fn run<C: Connector>(
     connector: C,
-    output: Named,
+    output: OutputName,
     random: Arc<dyn Random>,
     current: watch::Sender<Option<C::Connection>>,
 ) {
@@ -114,7 +118,7 @@ async fn run<C: Connector>(
 }
 
 /// Only the first of several failures is more than a detail.
-fn report(output: &Named, error: &LinkError, is_failing: bool) {
+fn report(output: &OutputName, error: &LinkError, is_failing: bool) {
     match error.advice {
         _ if is_failing => tracing::debug!(%output, %error, "still no connection: messages wait"),
         Some(advice) => tracing::error!(%output, %error, "no connection, so messages wait: {advice}"),

@@ -17,7 +17,7 @@ use crate::{
     message::Outgoing,
     sender::{
         SendError, SendReceipt, Sender,
-        link::{Link, Named},
+        link::{Link, OutputName},
     },
 };
 
@@ -31,7 +31,7 @@ impl AmqpSender {
     /// Checks the settings, and connects in the background.
     pub(crate) fn start(settings: &AmqpSettings, delivery: &Settings, random: Arc<dyn Random>) -> Result<Self, Error> {
         let server = AmqpServer::new(settings)?;
-        let link = Link::start(server, Named { kind: "amqp", name: settings.name.clone() }, random);
+        let link = Link::start(server, OutputName { kind: "amqp", name: settings.name.clone() }, random);
         Ok(Self { link, timeout: Duration::from_millis(delivery.timeout_ms.max(1)) })
     }
 }

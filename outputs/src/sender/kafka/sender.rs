@@ -26,7 +26,7 @@ use crate::{
     message::Outgoing,
     sender::{
         SendError, SendReceipt, Sender,
-        link::{Link, Named},
+        link::{Link, OutputName},
     },
 };
 
@@ -39,7 +39,7 @@ const NAME: &str = "must have 1 to 200 letters, digits, dots, dashes or undersco
 pub(crate) struct KafkaSender {
     link: Link<KafkaConnection>,
     /// Name of the output in the log and the metrics.
-    name: Named,
+    name: OutputName,
     topic: String,
     timeout: Duration,
     /// True if the last record was refused.
@@ -54,7 +54,7 @@ impl KafkaSender {
         }
         let timeout = Duration::from_millis(delivery.timeout_ms.max(1));
         let cluster = KafkaCluster::new(settings, timeout)?;
-        let name = Named { kind: "kafka", name: settings.name.clone() };
+        let name = OutputName { kind: "kafka", name: settings.name.clone() };
         let link = Link::start(cluster, name.clone(), random);
         Ok(Self { link, name, topic: settings.topic.clone(), timeout, is_refused: AtomicBool::new(false) })
     }

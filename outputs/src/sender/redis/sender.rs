@@ -23,7 +23,7 @@ use crate::{
     message::{Outgoing, topic},
     sender::{
         SendError, SendReceipt, Sender,
-        link::{Link, Named},
+        link::{Link, OutputName},
     },
 };
 
@@ -33,7 +33,7 @@ const APPLICATION: &str = "{app_id}";
 pub(crate) struct RedisSender {
     link: Link<RedisConnection>,
     /// Name of the output in the log and the metrics.
-    name: Named,
+    name: OutputName,
     stream: String,
     length_max: u64,
     /// True if the last entry was refused.
@@ -48,7 +48,7 @@ impl RedisSender {
             return Err(Error::setting("redis", &settings.name, name, "must not be empty"));
         }
         let server = RedisServer::new(settings, Duration::from_millis(delivery.timeout_ms.max(1)))?;
-        let name = Named { kind: "redis", name: settings.name.clone() };
+        let name = OutputName { kind: "redis", name: settings.name.clone() };
         let link = Link::start(server, name.clone(), random);
         let (stream, length_max) = (settings.stream.clone(), settings.length_max);
         Ok(Self { link, name, stream, length_max, is_refused: AtomicBool::new(false) })
