@@ -63,17 +63,17 @@ pub(crate) struct AllWaiting {
 
 #[derive(Default)]
 struct WaitingMessages {
-    messages: Vec<Waiting>,
+    messages: Vec<WaitingMessage>,
     bytes: usize,
 }
 
 /// A message that waits to be stored.
-struct Waiting {
+struct WaitingMessage {
     message: OutputMessage,
     stored: oneshot::Sender<bool>,
 }
 
-impl Waiting {
+impl WaitingMessage {
     fn bytes(&self) -> usize {
         self.message.body.get().len()
     }
@@ -91,7 +91,7 @@ impl AllWaiting {
     }
 
     /// Returns whether nothing of the application waited, and no task stores it.
-    fn push(&mut self, app_id: &AppId, waiting: Waiting) -> bool {
+    fn push(&mut self, app_id: &AppId, waiting: WaitingMessage) -> bool {
         self.messages += 1;
         self.bytes += waiting.bytes();
         let is_new = !self.applications.contains_key(app_id);
@@ -102,10 +102,10 @@ impl AllWaiting {
     }
 
     /// The messages for the next commit; none if there are no more.
-    fn take(&mut self, app_id: &AppId) -> Option<Vec<Waiting>> {
+    fn take(&mut self, app_id: &AppId) -> Option<Vec<WaitingMessage>> {
         let WaitingMessages { messages, bytes } = self.applications.get_mut(app_id)?;
         let mut taken_bytes = 0;
-        let fits = |waiting: &&Waiting| {
+        let fits = |waiting: &&WaitingMessage| {
             taken_bytes += waiting.bytes();
             taken_bytes <= COMMIT_BYTES_MAX
         };
@@ -116,7 +116,7 @@ impl AllWaiting {
             return None;
         }
         let taken: Vec<_> = messages.drain(..count).collect();
-        let taken_bytes: usize = taken.iter().map(Waiting::bytes).sum();
+        let taken_bytes: usize = taken.iter().map(WaitingMessage::bytes).sum();
         *bytes -= taken_bytes;
         self.bytes -= taken_bytes;
         self.messages -= count;
@@ -137,7 +137,7 @@ impl Appender {
         if !all.has_room(app_id, message.body.get().len()) {
             return Err(Error::Busy);
         }
-        let is_new = all.push(app_id, Waiting { message, stored });
+        let is_new = all.push(app_id, WaitingMessage { message, stored });
         drop(all);
         if is_new {
             tokio::spawn(Arc::clone(self).store_all(app_id.clone()));
@@ -157,7 +157,7 @@ impl Appender {
         }
     }
 
-    fn take(&self, app_id: &AppId) -> Option<Vec<Waiting>> {
+    fn take(&self, app_id: &AppId) -> Option<Vec<WaitingMessage>> {
         self.waiting().take(app_id)
     }
 

@@ -18,7 +18,8 @@ pub use self::{
     error::Error,
     message::{DeadLetter, EVENTS, MESSAGE_BYTES_MAX, OutputMessage},
     outputs::{
-        Confirmed, DeadLetters, DeliveryReport, DeliveryState, Environment, Outputs, Stored, WEBHOOKS_MAX, Webhooks,
+        Confirmed, DeadLetters, DeliveryReport, DeliveryState, Environment, Outputs, StorageReceipt, WEBHOOKS_MAX,
+        Webhooks,
     },
     queue::search::MessageQuery,
     queue_workers::{Failing, RecentDelivery},

@@ -86,9 +86,9 @@ pub struct Outputs {
 
 /// Resolves when a message is stored for all destinations.
 #[must_use = "a message may be lost until it is stored"]
-pub struct Stored(Option<oneshot::Receiver<bool>>);
+pub struct StorageReceipt(Option<oneshot::Receiver<bool>>);
 
-impl Stored {
+impl StorageReceipt {
     /// Returns true if there is nothing to wait for.
     pub fn is_stored(&self) -> bool {
         self.0.is_none()
@@ -172,13 +172,13 @@ impl Outputs {
     }
 
     /// Has a message stored for all destinations of its application, and delivered. Never waits.
-    pub fn publish(&self, app_id: &AppId, message: OutputMessage) -> Stored {
+    pub fn publish(&self, app_id: &AppId, message: OutputMessage) -> StorageReceipt {
         if message.body.get().len() > MESSAGE_BYTES_MAX {
             metrics::too_large();
-            return Stored(None);
+            return StorageReceipt(None);
         }
         // If it is refused, whoever waits for the receiver learns at once that there is no sender.
-        Stored(Some(self.appender.append(app_id, message).unwrap_or_else(|_| oneshot::channel().1)))
+        StorageReceipt(Some(self.appender.append(app_id, message).unwrap_or_else(|_| oneshot::channel().1)))
     }
 
     /// Returns the room for such messages in those receivers that get them, behind live messages.
