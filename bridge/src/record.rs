@@ -61,7 +61,7 @@ pub struct ReceivedUplink<'a> {
 }
 
 /// Result of the codec of an uplink.
-pub struct Made<'a> {
+pub struct UplinkResult<'a> {
     /// The run of its functions.
     pub ran: &'a Run,
     /// The object, or the failure.
@@ -105,7 +105,7 @@ impl Recorder {
         &self,
         names: (&str, &str),
         uplink: impl FnOnce() -> ReceivedUplink<'a>,
-        made: &Made<'_>,
+        made: &UplinkResult<'_>,
     ) -> BoxFuture<'static, ()> {
         match self.place(names, made.ran.functions.is_some()) {
             Some((history, app_id, dev_id)) => {
@@ -149,7 +149,7 @@ impl Recorder {
         history: &History,
         (app_id, dev_id): (&AppId, &DevId),
         uplink: ReceivedUplink<'_>,
-        Made { ran, decoded, normalized, normalized_warnings }: &Made<'_>,
+        UplinkResult { ran, decoded, normalized, normalized_warnings }: &UplinkResult<'_>,
     ) -> impl Future<Output = Result<RecordId, Loss>> + Send + use<> {
         let (object, warnings, failure) = match decoded {
             Ok(Decoded { object, warnings }) => (object.as_deref(), warnings.as_slice(), None),

@@ -10,7 +10,7 @@ use bridge::{
         republish::Republisher,
     },
     receive::dedup::MessageKey,
-    record::{Made, Recorder},
+    record::{Recorder, UplinkResult},
 };
 use futures::{future::BoxFuture, join};
 use types::{Clock, Timestamp};
@@ -99,7 +99,7 @@ impl Uplinks {
         received: Timestamp,
         (ran, decoded): (&Run, &Result<Decoded, CodecError>),
     ) -> BoxFuture<'static, ()> {
-        let made = Made { ran, decoded: decoded.as_ref(), normalized: &[], normalized_warnings: &[] };
+        let made = UplinkResult { ran, decoded: decoded.as_ref(), normalized: &[], normalized_warnings: &[] };
         self.recorder.record((topic.application_id, topic.dev_eui), || event.to_received(received), &made)
     }
 

@@ -9,7 +9,7 @@ use bridge::{
     metrics,
     publish::{output::PublishOutcome, republish::Republisher},
     receive::dedup::MessageKey,
-    record::{Made, Recorder},
+    record::{Recorder, UplinkResult},
 };
 use bytes::Bytes;
 use futures::{future::BoxFuture, join};
@@ -110,7 +110,7 @@ impl Uplinks {
             Err(_) => Default::default(),
         };
         let decoded = decoded.as_ref().map(|decoded| &decoded.uplink);
-        let made = Made { ran, decoded, normalized, normalized_warnings };
+        let made = UplinkResult { ran, decoded, normalized, normalized_warnings };
         self.recorder.record((topic.application, topic.device), || message.to_received(received), &made)
     }
 
