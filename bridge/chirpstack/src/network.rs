@@ -23,7 +23,7 @@ use bridge::{
     publish::prefix::is_same_broker,
     receive::{
         dedup::Dedup,
-        lanes::{Work, apart, work_of},
+        lanes::{LaneWork, apart, work_of},
         report_connection,
     },
 };
@@ -224,7 +224,7 @@ impl Network for ChirpStackNetwork {
 }
 
 /// Returns the handler of events. Reports about downlinks may have to wait, and uplinks do not wait for them.
-fn work(intake: Intake) -> Work<Delivery> {
+fn work(intake: Intake) -> LaneWork<Delivery> {
     let work = work_of(intake, |intake, delivery| async move { intake.handle(delivery).await });
     apart(work, |delivery: &Delivery| {
         let topic = Topic::parse(&delivery.topic, "")?;

@@ -8,17 +8,17 @@ use futures::{
 };
 
 /// Handles one message.
-pub type Work<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + Sync>;
+pub type LaneWork<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The waiting messages of each device that has any. Whoever adds messages bounds their number.
 pub struct Lanes<T> {
     waiting: Arc<fair_queue::Lanes<String, T>>,
-    work: Work<T>,
+    work: LaneWork<T>,
 }
 
 impl<T: Send + 'static> Lanes<T> {
     /// No messages yet.
-    pub fn new(work: Work<T>) -> Self {
+    pub fn new(work: LaneWork<T>) -> Self {
         Self { waiting: Arc::default(), work }
     }
 
@@ -31,7 +31,7 @@ impl<T: Send + 'static> Lanes<T> {
 }
 
 /// Wraps `handle` and its state, `worker`, as the work of lanes.
-pub fn work_of<W, T, F>(worker: W, handle: impl Fn(Arc<W>, T) -> F + Send + Sync + 'static) -> Work<T>
+pub fn work_of<W, T, F>(worker: W, handle: impl Fn(Arc<W>, T) -> F + Send + Sync + 'static) -> LaneWork<T>
 where
     W: Send + Sync + 'static,
     F: Future<Output = ()> + Send + 'static,
@@ -42,7 +42,10 @@ where
 
 /// Works on some messages in lanes of their own, so that the others of their device do not wait for them: those of which
 /// `lane` returns the device.
-pub fn apart<T: Send + 'static>(work: Work<T>, lane: impl Fn(&T) -> Option<String> + Send + Sync + 'static) -> Work<T> {
+pub fn apart<T: Send + 'static>(
+    work: LaneWork<T>,
+    lane: impl Fn(&T) -> Option<String> + Send + Sync + 'static,
+) -> LaneWork<T> {
     let lanes = Lanes::new(work.clone());
     Arc::new(move |message| match lane(&message) {
         Some(device) => {
@@ -53,7 +56,7 @@ pub fn apart<T: Send + 'static>(work: Work<T>, lane: impl Fn(&T) -> Option<Strin
     })
 }
 
-async fn run<T>(waiting: Arc<fair_queue::Lanes<String, T>>, work: Work<T>, device: String) {
+async fn run<T>(waiting: Arc<fair_queue::Lanes<String, T>>, work: LaneWork<T>, device: String) {
     while let Some(message) = waiting.next(device.as_str()) {
         // A panic, which has been logged, ends its message only.
         if AssertUnwindSafe(work(message)).catch_unwind().await.is_err() {
@@ -103,7 +106,7 @@ mod tests {
         let gate = Arc::new(Semaphore::new(0));
         let (sender, mut done) = mpsc::unbounded_channel();
         let held = gate.clone();
-        let work: Work<u32> = Arc::new(move |number| {
+        let work: LaneWork<u32> = Arc::new(move |number| {
             let (gate, done) = (held.clone(), sender.clone());
             Box::pin(async move {
                 if number >= 10 {

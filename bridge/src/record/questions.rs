@@ -17,7 +17,7 @@ const NAME_BYTES_MAX: usize = 100;
 /// Applications that wait for a question, and answers.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    waiting: HashMap<AppId, Waiting>,
+    waiting: HashMap<AppId, WaitingApplication>,
     /// Hashes of applications with a device that is not in them.
     refused: HashSet<u64>,
     hasher: RandomState,
@@ -34,7 +34,7 @@ pub(super) struct Question {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingApplication {
     question: Question,
     /// Number of messages that the application had; for one that took the place of another, also those of that.
     messages: u64,
@@ -57,7 +57,7 @@ impl Questions {
         let messages = if self.waiting.len() < WAITING_MAX { 1 } else { self.take_least() + 1 };
         let (application, device) = (application.to_owned(), device.to_owned());
         let question = Question { app_id: app_id.clone(), application, device };
-        self.waiting.insert(app_id.clone(), Waiting { question, messages });
+        self.waiting.insert(app_id.clone(), WaitingApplication { question, messages });
     }
 
     /// Returns true if no application waits.

@@ -9,7 +9,7 @@ use bridge::{
     publish::{output::Output, republish::Republisher},
     receive::{
         dedup::Dedup,
-        lanes::{Work, work_of},
+        lanes::{LaneWork, work_of},
         receive,
     },
     record::Recorder,
@@ -140,7 +140,7 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     /// Returns the handler of messages.
-    fn work(&self) -> Work<Delivery> {
+    fn work(&self) -> LaneWork<Delivery> {
         let uplinks = Uplinks {
             decoder: Decoder { directory: self.directory.clone(), clock: self.clock.clone() },
             republisher: Republisher { output: self.applications.clone(), dedup: self.dedup() },
@@ -154,7 +154,7 @@ impl Parts<'_> {
         &self,
         (application, endpoint): (Arc<Application>, Endpoint),
         positions: &Arc<Positions>,
-        work: Work<Delivery>,
+        work: LaneWork<Delivery>,
     ) -> Feed {
         let subscription = subscription(self.settings, messages(&application.uid));
         let intake = Intake {

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use bridge::{
     ConnectionState,
-    receive::lanes::{Lanes, Work},
+    receive::lanes::{LaneWork, Lanes},
 };
 use bytes::Bytes;
 use link::{
@@ -59,7 +59,12 @@ pub(super) struct Intake {
 
 impl Feed {
     /// Connects in the background.
-    pub(super) fn start(endpoint: Endpoint, subscription: Subscription, intake: Intake, work: Work<Delivery>) -> Self {
+    pub(super) fn start(
+        endpoint: Endpoint,
+        subscription: Subscription,
+        intake: Intake,
+        work: LaneWork<Delivery>,
+    ) -> Self {
         // The messages in it are among those in progress, which are bounded; others are one for each connection.
         let (sender, items) = mpsc::unbounded_channel();
         let granted = sender.clone();

@@ -22,7 +22,7 @@ use bridge::{
     metrics,
     receive::{
         dedup::Dedup,
-        lanes::{Work, apart, work_of},
+        lanes::{LaneWork, apart, work_of},
         report_connections,
     },
 };
@@ -224,7 +224,7 @@ fn is_of_key(error: &client::Error) -> bool {
 }
 
 /// Returns the handler of messages. Reports about downlinks may have to wait, and uplinks do not wait for them.
-fn work(intake: Intake) -> Work<Delivery> {
+fn work(intake: Intake) -> LaneWork<Delivery> {
     let work = work_of(intake, |intake, delivery| async move { intake.handle(delivery).await });
     apart(work, |delivery: &Delivery| {
         let topic = Topic::parse(&delivery.topic, "")?;

@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use bridge::{
     message::raw_object::RawObject,
-    receive::lanes::{Lanes, Work},
+    receive::lanes::{LaneWork, Lanes},
 };
 use bytes::Bytes;
 use link::delivery::{Ack, Delivery};
@@ -122,7 +122,7 @@ impl WebhookListener {
         settings: &ThingsStackSettings,
         applications: &[Arc<Application>],
         ids: Arc<WebhookIds>,
-        work: Work<Delivery>,
+        work: LaneWork<Delivery>,
     ) -> Option<Self> {
         let listen = settings.webhook.listen.clone();
         let webhook = || Arc::new(Webhook::new(applications, ids, settings.in_flight_max, work));
@@ -136,7 +136,12 @@ impl WebhookListener {
 }
 
 impl Webhook {
-    fn new(applications: &[Arc<Application>], ids: Arc<WebhookIds>, in_flight_max: u16, work: Work<Delivery>) -> Self {
+    fn new(
+        applications: &[Arc<Application>],
+        ids: Arc<WebhookIds>,
+        in_flight_max: u16,
+        work: LaneWork<Delivery>,
+    ) -> Self {
         let in_flight_max = usize::from(in_flight_max.max(1));
         let in_flight = Arc::new(Semaphore::new(in_flight_max));
         Self { applications: applications.to_vec(), ids, in_flight, in_flight_max, lanes: Lanes::new(work) }
