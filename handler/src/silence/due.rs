@@ -29,7 +29,7 @@ struct Due {
 }
 
 /// Result of a look at alarms that are due.
-pub(super) struct Looked {
+pub(super) struct LookResult {
     /// Number of events.
     pub(super) events: usize,
     /// True if more alarms are due.
@@ -46,7 +46,7 @@ struct Unheard {
 
 impl Watcher {
     /// Looks at some alarms that are due.
-    pub(super) async fn look_at_due(&self, turn: &mut Turn) -> Result<Looked, Error> {
+    pub(super) async fn look_at_due(&self, turn: &mut Turn) -> Result<LookResult, Error> {
         let (app_id, now) = (turn.watched.app_id.clone(), self.clock.now());
         if turn.is_refused() {
             // The handler that reports deals with those before.
@@ -57,7 +57,7 @@ impl Watcher {
         let (Some((_, oldest, _)), Some((last, ..))) = (alarms.first(), alarms.last()) else {
             // What this pass has looked at before may still be due.
             let next = if turn.last.is_some() { Some(now) } else { next };
-            return Ok(Looked { events: 0, has_more: false, next });
+            return Ok(LookResult { events: 0, has_more: false, next });
         };
         // Before they are read: what another handler has just reported must not be reported again.
         let may_report = self.may_report(turn, *oldest, now).await?;
@@ -89,7 +89,7 @@ impl Watcher {
             silent.clear();
         }
         self.commit(turn, changes).await?;
-        Ok(Looked { events: self.report(turn, silent).await?, has_more, next: Some(now) })
+        Ok(LookResult { events: self.report(turn, silent).await?, has_more, next: Some(now) })
     }
 
     /// The next alarms that are due.

@@ -14,12 +14,12 @@ const APPLICATIONS_MAX: usize = 1 << 18;
 /// When applications are to be looked at.
 #[derive(Default)]
 pub(super) struct Schedule {
-    looks: HashMap<AppId, Look>,
+    looks: HashMap<AppId, LastLook>,
 }
 
 /// An application as it was when it was last looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct LastLook {
     /// The version of its name then. Whoever sets another time changes it.
     pub(super) version: Version,
     /// When to look again.
@@ -30,7 +30,7 @@ pub(super) struct Look {
     round: u64,
 }
 
-impl Look {
+impl LastLook {
     /// To look again in the next pass.
     pub(super) fn soon(version: Version, now: Timestamp, last_set: Option<DevId>) -> Self {
         Self { version, next: now, last_set, round: 0 }
@@ -60,7 +60,7 @@ impl Look {
 
 impl Schedule {
     /// Remembers a look, if there is room.
-    pub(super) fn note(&mut self, app_id: AppId, look: Look) {
+    pub(super) fn note(&mut self, app_id: AppId, look: LastLook) {
         if self.looks.len() < APPLICATIONS_MAX || self.looks.contains_key(&app_id) {
             self.looks.insert(app_id, look);
         }
@@ -76,7 +76,7 @@ impl Schedule {
     }
 
     /// Takes the last look at an application, if its name has not changed since.
-    pub(super) fn take(&mut self, app_id: &AppId, version: Version) -> Option<Look> {
+    pub(super) fn take(&mut self, app_id: &AppId, version: Version) -> Option<LastLook> {
         self.looks.remove(app_id).filter(|look| look.version == version)
     }
 }

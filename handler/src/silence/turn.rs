@@ -58,7 +58,7 @@ struct SettleResult {
 }
 
 /// Result of a turn.
-pub(super) struct Taken {
+pub(super) struct TurnResult {
     /// Number of events, also of those that could not be published.
     pub(super) events: usize,
     /// True if the application has more to do now.
@@ -89,7 +89,7 @@ impl Turn {
 impl Watcher {
     /// Looks at some devices that were heard or set, at some whose alarms are set by another time, and at some alarms
     /// that are due.
-    pub(super) async fn take_turn(&self, turn: &mut Turn) -> Result<Taken, Error> {
+    pub(super) async fn take_turn(&self, turn: &mut Turn) -> Result<TurnResult, Error> {
         let app_id = turn.watched.app_id.clone();
         let changed = match self.with.last_heard.take_changed(&app_id, DEVICES) {
             ChangedDevices::These(dev_ids) => {
@@ -106,7 +106,7 @@ impl Watcher {
         let has_more = looked.has_more || sets_more || (changed.is_settled && changed.has_more);
         let is_open = !changed.is_settled || !turn.is_set || turn.is_refused();
         let next = if is_open { Some(self.clock.now()) } else { looked.next };
-        Ok(Taken { events: looked.events, has_more, next })
+        Ok(TurnResult { events: looked.events, has_more, next })
     }
 
     /// Sets the alarms of some devices of an application of which all are to be looked at. A pass that ends before has

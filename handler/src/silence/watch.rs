@@ -15,8 +15,8 @@ use types::{AppId, Kind, Kinded, Timestamp};
 use super::{
     clock::{TimeLimit, WatchedClock},
     environment::{Environment, Watcher},
-    schedule::{Look, Schedule},
-    turn::{Taken, Turn},
+    schedule::{LastLook, Schedule},
+    turn::{Turn, TurnResult},
     walk::Walk,
 };
 use crate::{
@@ -184,20 +184,20 @@ impl SilenceWatch {
     }
 
     /// An application that fails has its next turn in the next pass. An error if the store is away.
-    async fn take(&mut self, turn: &mut Turn) -> Result<Taken, Error> {
+    async fn take(&mut self, turn: &mut Turn) -> Result<TurnResult, Error> {
         let taken = match self.watcher.take_turn(turn).await {
             Err(error) if error.kind() != Kind::Unavailable => {
                 let (app_id, error) = (&turn.watched.app_id, ErrorChain(&error));
                 tracing::warn!(%app_id, %error, "cannot look for silent devices of an application: trying again");
-                Taken { events: 0, has_more: false, next: Some(self.watcher.clock.now()) }
+                TurnResult { events: 0, has_more: false, next: Some(self.watcher.clock.now()) }
             }
             taken => taken?,
         };
         let (version, now) = (turn.watched.name.version, self.watcher.clock.now());
         let look = match turn.unfinished() {
-            Some(dev_id) => Look::soon(version, now, Some(dev_id.clone())),
-            None if taken.has_more => Look::soon(version, now, None),
-            None => Look::when_due(version, now, taken.next),
+            Some(dev_id) => LastLook::soon(version, now, Some(dev_id.clone())),
+            None if taken.has_more => LastLook::soon(version, now, None),
+            None => LastLook::when_due(version, now, taken.next),
         };
         self.schedule.note(turn.watched.app_id.clone(), look.after_turn(self.round));
         Ok(taken)
@@ -247,7 +247,7 @@ impl SilenceWatch {
         &mut self,
         app_id: &AppId,
         name: Entry,
-        look: Option<Look>,
+        look: Option<LastLook>,
         is_changed: bool,
     ) -> Result<Option<Turn>, Error> {
         let (version, now) = (name.version, self.watcher.clock.now());
@@ -269,7 +269,7 @@ impl SilenceWatch {
             }
         };
         // The pass may end before its turn.
-        self.schedule.note(app_id.clone(), Look::soon(version, now, last_set));
+        self.schedule.note(app_id.clone(), LastLook::soon(version, now, last_set));
         Ok(turn)
     }
 }
