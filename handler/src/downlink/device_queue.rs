@@ -87,7 +87,7 @@ impl QueuedDownlink {
 
 /// A downlink that a network has taken.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Taken {
+pub(super) struct TakenDownlink {
     /// The network's id of it.
     pub(super) id: String,
     pub(super) downlink: QueuedDownlink,
@@ -114,7 +114,7 @@ pub(super) enum ReportSource {
 /// The downlinks of a device.
 pub(super) struct DeviceQueue {
     pub(super) waiting: VecDeque<QueuedDownlink>,
-    pub(super) taken: VecDeque<Taken>,
+    pub(super) taken: VecDeque<TakenDownlink>,
 }
 
 impl DeviceQueue {
@@ -146,7 +146,7 @@ impl DeviceQueue {
     }
 
     /// The network has taken a downlink.
-    pub(super) fn take(&mut self, taken: &Taken) {
+    pub(super) fn take(&mut self, taken: &TakenDownlink) {
         if self.settle(&taken.id) {
             return;
         }
@@ -201,7 +201,7 @@ impl DeviceQueue {
     /// Sends a downlink again: before those that the application has added, behind those that left before it.
     pub(super) fn repeat(&mut self, id: &str) {
         let place = self.taken.iter().position(|taken| taken.id == id);
-        let Some(Taken { downlink, .. }) = place.and_then(|place| self.taken.remove(place)) else { return };
+        let Some(TakenDownlink { downlink, .. }) = place.and_then(|place| self.taken.remove(place)) else { return };
         let attempts = downlink.attempts.saturating_add(1);
         let downlink = QueuedDownlink { replaces_others: false, attempts, unanswered: 0, ..downlink };
         match self.waiting.iter().take_while(|waiting| waiting.attempts > 0).count() {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     fn queue_that_took(ids: impl IntoIterator<Item = u64>) -> DeviceQueue {
-        let take = |id: u64| Taken {
+        let take = |id: u64| TakenDownlink {
             id: id.to_string(),
             downlink: queued(id),
             source: ReportSource::Answer,
@@ -288,7 +288,8 @@ mod tests {
         let mut queue = queue_that_took([]);
         queue.insert(&queued(1), Schedule::Last).unwrap();
         queue.clear();
-        let taken = Taken { id: "1".to_owned(), downlink: queued(1), source: ReportSource::Answer, is_replaced: false };
+        let taken =
+            TakenDownlink { id: "1".to_owned(), downlink: queued(1), source: ReportSource::Answer, is_replaced: false };
         queue.take(&taken);
         assert_eq!(queue.taken[0].downlink.attempts, u8::MAX);
     }

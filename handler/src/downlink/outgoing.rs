@@ -19,7 +19,7 @@ use types::{
 
 use super::{
     device_queue::{QueuedDownlink, ReportSource},
-    queue::{Queues, Reported, Waiting},
+    queue::{NextDownlink, Queues, Reported},
 };
 use crate::{
     Error,
@@ -190,7 +190,7 @@ impl Outgoing {
         &self,
         network: &dyn DownlinkNetwork,
         path: DevicePath<'_>,
-        Waiting { app_eui, dev_eui, downlink }: Waiting,
+        NextDownlink { app_eui, dev_eui, downlink }: NextDownlink,
     ) -> Result<bool, Error> {
         let sending = network.send(dev_eui, for_network(&downlink, app_eui));
         let refusal = match self.queues.holding(path, sending).await {

@@ -18,7 +18,7 @@ use store::{Batch, Commit, Entry, Key, Store};
 use tokio::{sync::Mutex as AsyncMutex, time::timeout};
 use types::{AppEui, Clock, DevEui, DevicePath, Downlink};
 
-use super::device_queue::{DeviceQueue, QueuedDownlink, ReportSource, Schedule, Taken};
+use super::device_queue::{DeviceQueue, QueuedDownlink, ReportSource, Schedule, TakenDownlink};
 use crate::{
     Error,
     registry::{application::store_keys, device},
@@ -34,7 +34,7 @@ const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
 const TURNS: usize = 64;
 
 /// The next downlink for a device.
-pub(super) struct Waiting {
+pub(super) struct NextDownlink {
     pub(super) app_eui: AppEui,
     pub(super) dev_eui: DevEui,
     pub(super) downlink: QueuedDownlink,
@@ -104,7 +104,7 @@ impl Queues {
 
     /// The first downlink that waits for a device, for this process to hand over; none if there is none, or if another
     /// process is handing one over.
-    pub(super) async fn claim(&self, path: DevicePath<'_>) -> Result<Option<Waiting>, Error> {
+    pub(super) async fn claim(&self, path: DevicePath<'_>) -> Result<Option<NextDownlink>, Error> {
         let claim = store_keys::downlink_claim(path)?;
         let keys = [store_keys::device(path)?, store_keys::downlinks(path)?, claim.clone()];
         let [Some(device), waiting, claimed] = self.store.get_array(&keys).await? else { return Ok(None) };
@@ -114,7 +114,7 @@ impl Queues {
         let batch = batch.put_until(claim, self.owner.clone(), self.claim_end());
         let is_ours = self.store.commit(batch).await? == Commit::Done;
         let (app_eui, dev_eui) = device::euis(&device.value)?;
-        Ok(is_ours.then_some(Waiting { app_eui, dev_eui, downlink }))
+        Ok(is_ours.then_some(NextDownlink { app_eui, dev_eui, downlink }))
     }
 
     /// Gives a claim up.
@@ -156,7 +156,7 @@ impl Queues {
         downlink: &QueuedDownlink,
         (id, source): (&str, ReportSource),
     ) -> Result<(), Error> {
-        let taken = Taken { id: id.to_owned(), downlink: downlink.clone(), source, is_replaced: false };
+        let taken = TakenDownlink { id: id.to_owned(), downlink: downlink.clone(), source, is_replaced: false };
         self.edit(path, |queue| queue.take(&taken)).await.map(drop)
     }
 
@@ -179,7 +179,7 @@ impl Queues {
     pub(super) async fn reported(&self, path: DevicePath<'_>, id: &str) -> Result<Reported, Error> {
         let keys = [store_keys::downlink_claim(path)?, store_keys::sent_downlinks(path)?, store_keys::downlinks(path)?];
         let [claimed, taken, waiting] = self.store.get_array(&keys).await?;
-        if let Some(taken) = read::<Taken>(taken.as_ref())?.into_iter().find(|taken| taken.id == id) {
+        if let Some(taken) = read::<TakenDownlink>(taken.as_ref())?.into_iter().find(|taken| taken.id == id) {
             let is_awaited = taken.source != ReportSource::LastReport;
             return Ok(if is_awaited { Reported::Found(taken.downlink) } else { Reported::Unknown });
         }

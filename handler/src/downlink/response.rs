@@ -5,7 +5,7 @@ use types::{DevicePath, Downlink, DownlinkConfig, DownlinkEvent, DownlinkOutcome
 use super::{
     device_queue::{QueuedDownlink, ReportSource},
     outgoing::{Outgoing, sent},
-    queue::{Reported, Waiting},
+    queue::{NextDownlink, Reported},
 };
 use crate::{Error, output::Event};
 
@@ -64,7 +64,7 @@ impl Outgoing {
     /// The first downlink that waits for a device. It stays claimed until [`Self::response_sent`] or
     /// [`Self::give_up_response`].
     pub(crate) async fn next_response(&self, path: DevicePath<'_>) -> Result<Option<Response>, Error> {
-        let Some(Waiting { downlink, .. }) = self.queues.claim(path).await? else { return Ok(None) };
+        let Some(NextDownlink { downlink, .. }) = self.queues.claim(path).await? else { return Ok(None) };
         let has_more = self.queues.list(path).await?.len() > 1;
         Ok(Some(Response { queued: downlink, is_repeated: false, has_more }))
     }
