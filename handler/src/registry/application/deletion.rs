@@ -8,14 +8,14 @@ pub(super) struct Interrupted(Notify);
 
 /// A deletion that has begun. If it is dropped before it has ended, as when the client hangs up, it counts as
 /// interrupted.
-pub(super) struct Begun<'a> {
+pub(super) struct RunningDeletion<'a> {
     interrupted: &'a Interrupted,
     has_ended: bool,
 }
 
 impl Interrupted {
-    pub(super) fn begin(&self) -> Begun<'_> {
-        Begun { interrupted: self, has_ended: false }
+    pub(super) fn begin(&self) -> RunningDeletion<'_> {
+        RunningDeletion { interrupted: self, has_ended: false }
     }
 
     /// Notes that something else was interrupted, which is completed beside deletions.
@@ -29,13 +29,13 @@ impl Interrupted {
     }
 }
 
-impl Begun<'_> {
+impl RunningDeletion<'_> {
     pub(super) fn end(mut self) {
         self.has_ended = true;
     }
 }
 
-impl Drop for Begun<'_> {
+impl Drop for RunningDeletion<'_> {
     fn drop(&mut self) {
         if !self.has_ended {
             self.interrupted.0.notify_one();
