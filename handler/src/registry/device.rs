@@ -17,7 +17,7 @@ pub use self::{
     address::{Addresses, Prefix, Usage},
     devices::{Deletion, DevicePage, Devices},
     model::{Change, Device, Lorawan},
-    moves::{Ended, Move, Moved},
+    moves::{EndedMove, Move, Moved},
     released::Released,
 };
 pub(crate) use self::{

@@ -13,7 +13,7 @@ use crate::{
     Error,
     downlink::Downlinks,
     output::Event,
-    registry::device::{Change, Device, Ended, Move},
+    registry::device::{Change, Device, EndedMove, Move},
 };
 
 impl Operations {
@@ -77,7 +77,7 @@ impl Operations {
     async fn resume_move(&self, moving: &Move) -> Result<(), Error> {
         let Move { from: (app_id, dev_id), to: (to, _) } = moving;
         match self.devices.complete_move(moving).await {
-            Ok(Some(Ended { device, downlinks })) => {
+            Ok(Some(EndedMove { device, downlinks })) => {
                 self.note_moved(moving);
                 tracing::info!(%app_id, %dev_id, %to, "completed the move of a device");
                 self.report_moved(moving, &device, Downlinks::dropped(downlinks.as_deref())?);

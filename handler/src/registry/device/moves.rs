@@ -16,7 +16,7 @@ use store::{Batch, Commit, Entry};
 use types::{AppId, DevId, DevicePath, Kind, Kinded, Timestamp};
 
 use self::in_flight::{Arriving, Leaving, raw};
-pub use self::{completion::Ended, in_flight::Move};
+pub use self::{completion::EndedMove, in_flight::Move};
 use super::{
     devices::{CHANGE_ATTEMPTS_MAX, Devices},
     eui_claim::taken,

@@ -31,7 +31,7 @@ const ABANDONED_AGE: Duration = Duration::from_secs(3600);
 
 /// A move that this process has ended. No other one reports it.
 #[derive(Debug)]
-pub struct Ended {
+pub struct EndedMove {
     /// The device in its new application, without its keys and counters.
     pub device: Device,
     /// The record of the downlinks that waited for it. They were dropped.
@@ -39,7 +39,7 @@ pub struct Ended {
 }
 
 /// A device that leaves.
-struct Left {
+struct LeavingDevice {
     entry: Entry,
     leaving: Leaving,
     /// The device in its new application, without its keys and counters.
@@ -49,7 +49,7 @@ struct Left {
 }
 
 /// Results of taking the place of a device away.
-enum Taken {
+enum Removal {
     Away,
     /// The device has it.
     Arrived,
@@ -71,14 +71,14 @@ impl Devices {
 
     /// Completes a move that was decided; none if there is none, or another process has ended it. The error that brought
     /// the device back to its old application.
-    pub async fn complete_move(&self, moving: &Move) -> Result<Option<Ended>, Error> {
+    pub async fn complete_move(&self, moving: &Move) -> Result<Option<EndedMove>, Error> {
         let completed = store::retry(CHANGE_ATTEMPTS_MAX, || self.try_complete(moving)).await?;
         let back = completed.ok_or_else(|| Error::device_conflict((&moving.to).into()))?;
         back.transpose()
     }
 
     /// The outer option is none if others interfered, the inner one if nothing leaves.
-    async fn try_complete(&self, moving: &Move) -> Result<Option<Option<Result<Ended, Error>>>, Error> {
+    async fn try_complete(&self, moving: &Move) -> Result<Option<Option<Result<EndedMove, Error>>>, Error> {
         let Some(left) = self.left(moving).await? else {
             // If a process decides the move now after all, whoever completes it keeps the place free once more.
             self.free_place(moving, None).await?;
@@ -92,7 +92,7 @@ impl Devices {
     }
 
     /// Brings a device that leaves to where it is to be; none if others interfered, or it is to go back from now on.
-    async fn try_settle(&self, moving: &Move, left: Left) -> Result<Option<Result<Ended, Error>>, Error> {
+    async fn try_settle(&self, moving: &Move, left: LeavingDevice) -> Result<Option<Result<EndedMove, Error>>, Error> {
         if left.leaving.goes_back {
             return self.try_return(moving, &left).await;
         }
@@ -108,7 +108,7 @@ impl Devices {
     }
 
     /// The device that leaves with this move; none if nothing does.
-    async fn left(&self, moving: &Move) -> Result<Option<Left>, Error> {
+    async fn left(&self, moving: &Move) -> Result<Option<LeavingDevice>, Error> {
         let [entry] = self.store.get_array(&[store_keys::leaving((&moving.from).into())?]).await?;
         let Some(entry) = entry else { return Ok(None) };
         let leaving: Leaving = serde_json::from_slice(&entry.value)?;
@@ -120,12 +120,12 @@ impl Devices {
         let nanos = counters.transpose()?.map_or(device.lorawan.last_seen, |counters| counters.last_seen);
         let last_seen = Some(nanos).filter(|nanos| *nanos > 0).map(Timestamp::from_nanos);
         let euis = device.euis();
-        Ok(Some(Left { entry, leaving, device, euis, last_seen }))
+        Ok(Some(LeavingDevice { entry, leaving, device, euis, last_seen }))
     }
 
     /// Brings the device into its new application; false if others interfered.
-    async fn try_arrive(&self, moving: &Move, left: &Left) -> Result<bool, Error> {
-        let (Left { leaving, euis, .. }, path) = (left, DevicePath::from(&moving.to));
+    async fn try_arrive(&self, moving: &Move, left: &LeavingDevice) -> Result<bool, Error> {
+        let (LeavingDevice { leaving, euis, .. }, path) = (left, DevicePath::from(&moving.to));
         // Once more, because it may have expired, and so that of several processes one goes on.
         match self.reserve(moving, leaving.at, *euis, None).await? {
             Reservation::Arrived => return Ok(true),
@@ -153,7 +153,7 @@ impl Devices {
 
     /// Decides that a device goes back: from now on, nobody begins to bring it into its new application. After a
     /// conflict, others have decided or ended the move.
-    async fn turn_back(&self, Left { entry, mut leaving, .. }: Left) -> Result<(), Error> {
+    async fn turn_back(&self, LeavingDevice { entry, mut leaving, .. }: LeavingDevice) -> Result<(), Error> {
         leaving.goes_back = true;
         let batch = Batch::new().expect(entry.key.clone(), entry.version).put(entry.key, serde_json::to_vec(&leaving)?);
         _ = self.store.commit(batch).await?;
@@ -162,11 +162,11 @@ impl Devices {
 
     /// Brings the device back into its old application, unless it has arrived after all; none if others interfered. The
     /// error says why it goes back.
-    async fn try_return(&self, moving: &Move, left: &Left) -> Result<Option<Result<Ended, Error>>, Error> {
+    async fn try_return(&self, moving: &Move, left: &LeavingDevice) -> Result<Option<Result<EndedMove, Error>>, Error> {
         match self.take_place_away(moving, left).await? {
-            Taken::Arrived => return self.try_end(moving, left).await,
-            Taken::Changed => return Ok(None),
-            Taken::Away => {}
+            Removal::Arrived => return self.try_end(moving, left).await,
+            Removal::Changed => return Ok(None),
+            Removal::Away => {}
         }
         let path = DevicePath::from(&moving.from);
         let mut device = record::read(&self.sealer, left.leaving.device.get().as_bytes())?;
@@ -193,20 +193,20 @@ impl Devices {
     }
 
     /// Frees the id and the EUIs in the new application for good, so that nobody who has begun to bring the device there
-    /// can go on; [`Taken::Arrived`] if somebody has.
-    async fn take_place_away(&self, moving: &Move, left: &Left) -> Result<Taken, Error> {
+    /// can go on; [`Removal::Arrived`] if somebody has.
+    async fn take_place_away(&self, moving: &Move, left: &LeavingDevice) -> Result<Removal, Error> {
         let key = store_keys::arriving((&moving.to).into())?;
         let [entry] = self.store.get_array(std::array::from_ref(&key)).await?;
-        let Some(arriving) = Arriving::read(entry.as_ref())? else { return Ok(Taken::Away) };
+        let Some(arriving) = Arriving::read(entry.as_ref())? else { return Ok(Removal::Away) };
         if !arriving.is_of(&moving.from, left.leaving.at) {
-            return Ok(Taken::Away);
+            return Ok(Removal::Away);
         }
         if arriving.is_there {
-            return Ok(Taken::Arrived);
+            return Ok(Removal::Arrived);
         }
         let batch = Batch::new().expect_entry(&key, entry.as_ref()).delete(key);
         let batch = self.without_claim(batch, moving, &arriving).await?;
-        Ok(if self.store.commit(batch).await? == Commit::Done { Taken::Away } else { Taken::Changed })
+        Ok(if self.store.commit(batch).await? == Commit::Done { Removal::Away } else { Removal::Changed })
     }
 
     /// Frees the id and the EUIs in the new application, if they are kept free for this move, which began at this time,
@@ -236,15 +236,15 @@ impl Devices {
     }
 
     /// Ends the move of a device that has arrived; none if others interfered.
-    async fn try_end(&self, moving: &Move, left: &Left) -> Result<Option<Result<Ended, Error>>, Error> {
+    async fn try_end(&self, moving: &Move, left: &LeavingDevice) -> Result<Option<Result<EndedMove, Error>>, Error> {
         let is_done = self.hand_over(left, &moving.to.0).await? && self.forget_left(moving, left).await?;
         let downlinks = left.leaving.downlinks.as_ref().map(|downlinks| bytes(downlinks).into());
-        Ok(is_done.then(|| Ok(Ended { device: left.device.clone(), downlinks })))
+        Ok(is_done.then(|| Ok(EndedMove { device: left.device.clone(), downlinks })))
     }
 
     /// Makes the new application the holder of the EUIs of a device that has arrived. Until then, the claim of the old
     /// one keeps them from all others. False if the device does not leave any more, or others interfered.
-    async fn hand_over(&self, left: &Left, app_id: &AppId) -> Result<bool, Error> {
+    async fn hand_over(&self, left: &LeavingDevice, app_id: &AppId) -> Result<bool, Error> {
         let Some(key) = left.euis.map(store_keys::holder).transpose()? else { return Ok(true) };
         let [holder] = self.store.get_array(std::array::from_ref(&key)).await?;
         // After the holder was read: whoever moves the device on rewrites the holder.
@@ -277,7 +277,7 @@ impl Devices {
     }
 
     /// Returns true if a device leaves as it did when it was read.
-    async fn still_leaves(&self, left: &Left) -> Result<bool, Error> {
+    async fn still_leaves(&self, left: &LeavingDevice) -> Result<bool, Error> {
         let [still] = self.store.get_array(std::array::from_ref(&left.entry.key)).await?;
         Ok(still.is_some_and(|still| still.version == left.entry.version))
     }
@@ -294,7 +294,7 @@ impl Devices {
     }
 
     /// The old application forgets a device that has arrived.
-    async fn forget_left(&self, moving: &Move, left: &Left) -> Result<bool, Error> {
+    async fn forget_left(&self, moving: &Move, left: &LeavingDevice) -> Result<bool, Error> {
         let batch = Batch::new().expect(left.entry.key.clone(), left.entry.version).delete(left.entry.key.clone());
         let batch = match left.euis {
             Some(euis) => batch.delete(store_keys::claiming(&moving.from.0, euis)?),
@@ -359,7 +359,7 @@ impl Devices {
 fn put_device(
     batch: Batch,
     path: DevicePath<'_>,
-    Left { leaving, euis, .. }: &Left,
+    LeavingDevice { leaving, euis, .. }: &LeavingDevice,
     device: Vec<u8>,
 ) -> Result<Batch, Error> {
     let key = store_keys::device(path)?;
