@@ -27,12 +27,12 @@ pub(crate) struct FrameCounters {
     pub(crate) last_seen: i64,
     /// The last downlink that the handler made; none before the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) answered: Option<Answered>,
+    pub(crate) answered: Option<SentResponse>,
 }
 
 /// A downlink in response to an uplink.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Answered {
+pub(crate) struct SentResponse {
     f_cnt: u32,
     /// In nanoseconds since 1970.
     at: i64,
@@ -41,7 +41,7 @@ pub(crate) struct Answered {
 impl FrameCounters {
     /// Notes a downlink with this counter.
     pub(crate) fn note_answer(&mut self, f_cnt: u32, at: Timestamp) {
-        self.answered = Some(Answered { f_cnt, at: at.as_nanos() });
+        self.answered = Some(SentResponse { f_cnt, at: at.as_nanos() });
     }
 
     /// Returns true if a response was prepared without knowledge of the last downlink, to an uplink that arrived at
