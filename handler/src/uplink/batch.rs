@@ -17,7 +17,7 @@ use tokio::{
 };
 use tracing::Instrument;
 
-pub(crate) use self::group::{Answer, Answers, Parts};
+pub(crate) use self::group::{BatchAnswer, BatchParts, GroupAnswers};
 use self::group::{GROUP_BYTES_MAX, Lines};
 use crate::{Error, uplink::Frame};
 
@@ -45,14 +45,14 @@ pub(crate) struct Line {
 /// A part of the response to a batch.
 pub(crate) enum Event {
     /// The answers to some uplinks.
-    Answers(Answers),
+    Answers(GroupAnswers),
     /// The batch has ended early: from this uplink on, none was handled.
     Ended(u64, Error),
 }
 
 /// Handles a batch. An error in `lines` ends it.
 pub(crate) fn handle(
-    parts: Parts,
+    parts: BatchParts,
     turns: PartTurns,
     lines: impl Stream<Item = Result<Line, Error>> + Send + Unpin + 'static,
 ) -> impl Stream<Item = Event> + Send + 'static {
@@ -71,13 +71,13 @@ pub(crate) fn handle(
 }
 
 struct Batch<L> {
-    parts: Arc<Parts>,
+    parts: Arc<BatchParts>,
     turns: PartTurns,
     lines: L,
     /// The group that is being read.
     waiting: Lines,
     /// Those that are being handled, the first one first.
-    running: VecDeque<JoinHandle<Answers>>,
+    running: VecDeque<JoinHandle<GroupAnswers>>,
     /// When the last one of these has been published.
     published: Option<oneshot::Receiver<()>>,
     /// The first uplink that has not been read.
@@ -96,7 +96,7 @@ enum BatchState {
 /// The next thing that a batch does.
 enum Step {
     Read,
-    Answer(Answers),
+    Answer(GroupAnswers),
     Start,
     Stop,
     Pause,
@@ -192,7 +192,7 @@ impl<L: Stream<Item = Result<Line, Error>> + Send + Unpin> Batch<L> {
 }
 
 /// The answers to the first group, once it is handled.
-async fn first(running: &mut VecDeque<JoinHandle<Answers>>) -> Answers {
+async fn first(running: &mut VecDeque<JoinHandle<GroupAnswers>>) -> GroupAnswers {
     let Some(group) = running.front_mut() else { return std::future::pending().await };
     let answers = match group.await {
         Ok(answers) => answers,

@@ -8,12 +8,12 @@ use super::{Operations, SimulatedUplink};
 use crate::{
     Error,
     payload::ExpectedFuel,
-    uplink::batch::{self, BATCH_BYTES_MAX, Event, Line, Parts},
+    uplink::batch::{self, BATCH_BYTES_MAX, BatchParts, Event, Line},
 };
 
 /// A batch that the caller may send, and nothing has come of yet.
 pub(crate) struct Batch {
-    parts: Parts,
+    parts: BatchParts,
     turns: PartTurns,
 }
 
@@ -27,7 +27,7 @@ impl Operations {
     ) -> Result<Batch, Error> {
         self.access.allow_uplinks(caller.clone(), &app_id, 0).await?;
         turns.charge_memory(BATCH_BYTES_MAX)?;
-        let parts = Parts {
+        let parts = BatchParts {
             access: self.access.clone(),
             uplinks: self.uplinks.clone(),
             traffic: self.component.traffic.clone(),

@@ -32,7 +32,7 @@ use crate::{
         operations::Operations,
         wire::{app_id, uplinks},
     },
-    uplink::batch::{Answer, Answers, Event},
+    uplink::batch::{BatchAnswer, Event, GroupAnswers},
 };
 
 const MEDIA_TYPE: &str = "application/x-ndjson";
@@ -90,8 +90,8 @@ async fn simulate_uplinks(
 /// The answers to some uplinks, as pieces of text. Their memory is charged until the last piece is taken.
 fn pieces(event: Event) -> impl Iterator<Item = Result<Bytes, serde_json::Error>> + Send {
     let (answers, charge) = match event {
-        Event::Answers(Answers { answers, charge, .. }) => (answers, charge),
-        Event::Ended(number, error) => (vec![Answer { number, result: Err(error) }], None),
+        Event::Answers(GroupAnswers { answers, charge, .. }) => (answers, charge),
+        Event::Ended(number, error) => (vec![BatchAnswer { number, result: Err(error) }], None),
     };
     let mut answers = answers.into_iter();
     std::iter::from_fn(move || {

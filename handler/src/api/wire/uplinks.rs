@@ -6,13 +6,13 @@ use types::Kinded;
 
 use crate::{
     Error,
-    uplink::batch::{Answer, Answers, Event},
+    uplink::batch::{BatchAnswer, Event, GroupAnswers},
 };
 
 /// The answers to some uplinks over gRPC, or the error that ends the stream.
 pub(crate) fn messages(event: Event) -> Result<impl Iterator<Item = UplinkAnswer> + Send, Error> {
     match event {
-        Event::Answers(Answers { answers, charge, .. }) => Ok(answers.into_iter().map(move |answer| {
+        Event::Answers(GroupAnswers { answers, charge, .. }) => Ok(answers.into_iter().map(move |answer| {
             // Until the last one is taken.
             let _held = &charge;
             message(answer)
@@ -22,7 +22,7 @@ pub(crate) fn messages(event: Event) -> Result<impl Iterator<Item = UplinkAnswer
 }
 
 /// The answer to an uplink, as a line over HTTP.
-pub(crate) fn body(Answer { number, result }: Answer) -> body::UplinkAnswer {
+pub(crate) fn body(BatchAnswer { number, result }: BatchAnswer) -> body::UplinkAnswer {
     let answer = body::UplinkAnswer { line: number, ..body::UplinkAnswer::default() };
     match result {
         Ok(handled) => {
@@ -33,7 +33,7 @@ pub(crate) fn body(Answer { number, result }: Answer) -> body::UplinkAnswer {
     }
 }
 
-fn message(Answer { number, result }: Answer) -> UplinkAnswer {
+fn message(BatchAnswer { number, result }: BatchAnswer) -> UplinkAnswer {
     match result {
         Ok(handled) => UplinkAnswer { line: number, result: Some(handled.into()), error: None },
         Err(error) => UplinkAnswer { line: number, result: None, error: Some(error_message(&error)) },

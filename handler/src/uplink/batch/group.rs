@@ -26,7 +26,7 @@ const UPLINK_ENTRIES: usize = 2;
 const ANSWER_BYTES: usize = 256;
 
 /// The parts of the handler that handle a batch, and whose it is.
-pub(crate) struct Parts {
+pub(crate) struct BatchParts {
     pub(crate) access: Access,
     pub(crate) uplinks: Arc<Uplinks>,
     pub(crate) traffic: Arc<Traffic>,
@@ -44,7 +44,7 @@ pub(super) struct Lines {
 }
 
 /// The answer to an uplink.
-pub(crate) struct Answer {
+pub(crate) struct BatchAnswer {
     /// Its place in the batch, from 1.
     pub(crate) number: u64,
     /// The result, or the error if it was refused.
@@ -52,8 +52,8 @@ pub(crate) struct Answer {
 }
 
 /// The answers to the uplinks of a group. Their owner is charged for the memory.
-pub(crate) struct Answers {
-    pub(crate) answers: Vec<Answer>,
+pub(crate) struct GroupAnswers {
+    pub(crate) answers: Vec<BatchAnswer>,
     pub(crate) charge: Option<Charge>,
     is_last: bool,
 }
@@ -100,19 +100,19 @@ impl Lines {
     }
 
     /// The answers if an error keeps all of them from being handled.
-    pub(super) fn refused(self, error: Error) -> Answers {
+    pub(super) fn refused(self, error: Error) -> GroupAnswers {
         // Whoever may not send, or is not known any more, need not send on.
         let is_last = matches!(error.kind(), Kind::Unauthenticated | Kind::Denied);
         let error = Arc::new(error);
         let refuse = |Line { number, frame, .. }: Line| {
             let result = Err(frame.err().unwrap_or_else(|| Error::Shared(Arc::clone(&error))));
-            Answer { number, result }
+            BatchAnswer { number, result }
         };
-        Answers { answers: self.lines.into_iter().map(refuse).collect(), charge: None, is_last }
+        GroupAnswers { answers: self.lines.into_iter().map(refuse).collect(), charge: None, is_last }
     }
 }
 
-impl Parts {
+impl BatchParts {
     /// Handles uplinks as if their devices had sent them, each as [`Uplinks`] handles any other.
     ///
     /// The right is checked each time, because a batch may take long. Every line counts for the rate limits, also one
@@ -122,7 +122,7 @@ impl Parts {
         lines: Lines,
         usage: &Usage,
         (previous, published): (Option<oneshot::Receiver<()>>, oneshot::Sender<()>),
-    ) -> Answers {
+    ) -> GroupAnswers {
         let wanted = u32::try_from(lines.lines.len()).unwrap_or(u32::MAX);
         usage.add_entries(UPLINK_ENTRIES * lines.lines.len());
         let caller = || Caller { usage: usage.clone(), ..self.caller.clone() };
@@ -138,9 +138,9 @@ impl Parts {
         let mut handled = self.handle_frames(frames, group).await.into_iter();
         let answer = |(number, refusal): (u64, Option<Error>)| {
             let result = refusal.map_or_else(|| handled.next(), |error| Some(Err(error)))?;
-            Some(Answer { number, result })
+            Some(BatchAnswer { number, result })
         };
-        Answers { answers: places.into_iter().filter_map(answer).collect(), charge: None, is_last: false }
+        GroupAnswers { answers: places.into_iter().filter_map(answer).collect(), charge: None, is_last: false }
     }
 
     async fn handle_frames(&self, frames: Vec<Frame>, group: Group<'_>) -> Vec<Result<Handled, Error>> {
@@ -150,7 +150,7 @@ impl Parts {
     }
 }
 
-impl Answers {
+impl GroupAnswers {
     /// Returns true if the rest of the batch is not handled.
     pub(super) fn is_last(&self) -> bool {
         self.is_last
@@ -158,7 +158,7 @@ impl Answers {
 
     /// Charges the owner for the memory until it is sent. Of uplinks for which there is no room, only that is told.
     pub(super) fn held_by(mut self, turns: &PartTurns) -> Self {
-        let bytes = |answer: &Answer| ANSWER_BYTES + answer.result.as_ref().map_or(0, Handled::bytes);
+        let bytes = |answer: &BatchAnswer| ANSWER_BYTES + answer.result.as_ref().map_or(0, Handled::bytes);
         match turns.charge_response(self.answers.iter().map(bytes).sum()) {
             Ok(charge) => Self { charge, ..self },
             // They were published all the same: an error would have them sent again.
