@@ -39,7 +39,7 @@ pub(crate) fn whole_payload(record: &Record) -> Payload {
 }
 
 /// An uplink, and the newest correction of it if there is one.
-pub(crate) type Stored = (Record, Option<Record>);
+pub(crate) type StoredUplink = (Record, Option<Record>);
 
 /// Pairs what a query has found with its newest corrections.
 pub(crate) async fn with_corrections(
@@ -47,7 +47,7 @@ pub(crate) async fn with_corrections(
     query: &Query,
     records: Vec<Record>,
     unreadable: &mut UnreadableFiles,
-) -> Result<Vec<Stored>, Error> {
+) -> Result<Vec<StoredUplink>, Error> {
     let ids = records.iter().map(|record| record.id);
     let (Some(first), Some(last)) = (ids.clone().min(), ids.clone().max()) else { return Ok(Vec::new()) };
     let query = Query {

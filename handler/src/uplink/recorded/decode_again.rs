@@ -27,7 +27,7 @@ use self::{
 use crate::{
     Error,
     registry::application::Application,
-    uplink::{Uplinks, recorded::one_at_a_time::Running, stored::Stored},
+    uplink::{Uplinks, recorded::one_at_a_time::Running, stored::StoredUplink},
 };
 
 /// Number of uplinks that run one after the other, so that handing them over costs little.
@@ -114,7 +114,7 @@ struct Decoder {
     rerun: Arc<Rerun>,
     corrector: Corrector,
     /// Uplinks of a batch that have not run yet.
-    waiting: VecDeque<Stored>,
+    waiting: VecDeque<StoredUplink>,
     /// Those that have run, and are not in a report yet.
     decoded: Vec<Decoding>,
     /// The error after the last report.

@@ -17,7 +17,7 @@ use crate::{
     uplink::{
         Uplinks,
         recorded::one_at_a_time::Running,
-        stored::{Stored, UnreadableFiles, with_corrections},
+        stored::{StoredUplink, UnreadableFiles, with_corrections},
     },
 };
 
@@ -91,7 +91,7 @@ struct Sender {
     pages: Pin<Box<dyn Stream<Item = Result<Page, history::Error>> + Send>>,
     rooms: Rooms,
     together_max: usize,
-    records: VecDeque<Stored>,
+    records: VecDeque<StoredUplink>,
     /// Those that are to be sent next.
     waiting: VecDeque<Prepared>,
     unreadable: UnreadableFiles,

@@ -19,7 +19,7 @@ use crate::{
     registry::application::Application,
     uplink::{
         Uplinks,
-        stored::{Stored, payload},
+        stored::{StoredUplink, payload},
     },
 };
 
@@ -89,7 +89,7 @@ impl Rerun {
     }
 
     /// Decodes uplinks again, and compares the results with the stored ones.
-    pub(super) async fn run(self: Arc<Self>, uplinks: Vec<Stored>) -> Result<Vec<Decoding>, Error> {
+    pub(super) async fn run(self: Arc<Self>, uplinks: Vec<StoredUplink>) -> Result<Vec<Decoding>, Error> {
         let payloads: Vec<_> = uplinks.iter().map(|(original, _)| payload(original)).collect();
         let setups = self.setups(&uplinks).await?;
         let runnable: Vec<_> = setups.iter().map(|setup| setup.as_ref().ok()).collect();
@@ -109,7 +109,7 @@ impl Rerun {
     }
 
     /// The functions and limits that decode each of these.
-    async fn setups(&self, uplinks: &[Stored]) -> Result<Vec<Result<Setup, Obstacle>>, Error> {
+    async fn setups(&self, uplinks: &[StoredUplink]) -> Result<Vec<Result<Setup, Obstacle>>, Error> {
         let mut setups = Vec::with_capacity(uplinks.len());
         for (original, _) in uplinks {
             setups.push(match &self.functions {
@@ -149,7 +149,7 @@ impl Rerun {
 
     /// The functions that have to run for the comparison; none if what is stored came from these functions within these
     /// limits.
-    fn compared_with(&self, (original, newest): &Stored) -> Option<&Setup> {
+    fn compared_with(&self, (original, newest): &StoredUplink) -> Option<&Setup> {
         let compared = self.compared.as_ref()?;
         let stored = newest.as_ref().unwrap_or(original);
         let hash = compared.application.summary().functions_hash;

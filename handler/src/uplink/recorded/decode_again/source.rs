@@ -14,7 +14,7 @@ use types::DevId;
 use super::DecodeAgain;
 use crate::{
     Error,
-    uplink::stored::{Stored, UncheckedFiles, UnreadableFiles, with_corrections},
+    uplink::stored::{StoredUplink, UncheckedFiles, UnreadableFiles, with_corrections},
 };
 
 /// Maximum numbers of uplinks decoded, and looked at, if only some of each device are wanted.
@@ -29,7 +29,7 @@ pub(crate) const DECODE_BYTES_MAX: usize = 2 * BATCH_BYTES_MAX;
 /// Stored uplinks.
 #[derive(Default)]
 pub(super) struct Batch {
-    pub(super) uplinks: Vec<Stored>,
+    pub(super) uplinks: Vec<StoredUplink>,
     /// Names of files that could not be read and were not named before.
     pub(super) unreadable_files: Vec<String>,
     /// Files without checksums, each with the number of such rows, that were not named before.
