@@ -3,7 +3,7 @@
 use api::rest::handler::DecodeReport;
 use serde_json::{Map, Value};
 
-use super::made::Made;
+use super::made::FunctionResult;
 
 /// Result of decoding an uplink again, compared with the earlier one.
 #[derive(Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub(super) struct Difference {
 }
 
 /// Compares the fields. The order of members does not matter, nor what was logged, nor why functions fail.
-pub(super) fn compare(before: &Made<'_>, after: &Made<'_>) -> Comparison {
+pub(super) fn compare(before: &FunctionResult<'_>, after: &FunctionResult<'_>) -> Comparison {
     match (before.outcome.is_failure(), after.outcome.is_failure()) {
         (true, true) => Comparison::StillFailing,
         (false, true) => Comparison::NewlyFailing,
@@ -44,7 +44,7 @@ pub(super) fn compare(before: &Made<'_>, after: &Made<'_>) -> Comparison {
 }
 
 /// Compares everything, to the last unit of fuel.
-pub(super) fn compare_exactly(before: &Made<'_>, after: &Made<'_>) -> Comparison {
+pub(super) fn compare_exactly(before: &FunctionResult<'_>, after: &FunctionResult<'_>) -> Comparison {
     let mut differences = fields(before, after);
     for (path, before, after) in [
         ("outcome", before.outcome.as_str(), after.outcome.as_str()),
@@ -82,7 +82,7 @@ fn comparison(differences: Vec<Difference>) -> Comparison {
     if differences.is_empty() { Comparison::Equal } else { Comparison::Changed(differences) }
 }
 
-fn fields(before: &Made<'_>, after: &Made<'_>) -> Vec<Difference> {
+fn fields(before: &FunctionResult<'_>, after: &FunctionResult<'_>) -> Vec<Difference> {
     let mut found = Vec::new();
     for (path, before, after) in
         [("fields", before.result, after.result), ("normalized", before.normalized, after.normalized)]
@@ -132,9 +132,9 @@ mod tests {
 
     use super::*;
 
-    fn made(outcome: Outcome, result: &str) -> Made<'_> {
+    fn made(outcome: Outcome, result: &str) -> FunctionResult<'_> {
         let none = || "".into();
-        Made { outcome, result, normalized: "", failure: none(), logs: none(), warnings: none(), fuel: 7 }
+        FunctionResult { outcome, result, normalized: "", failure: none(), logs: none(), warnings: none(), fuel: 7 }
     }
 
     #[test]
@@ -165,9 +165,10 @@ mod tests {
 
     #[test]
     fn an_exact_comparison_sees_order_fuel_and_warnings_of_the_functions() {
-        let before = Made { warnings: r#"["network","mine"]"#.into(), ..made(Outcome::Decoded, r#"{"a":1,"b":2}"#) };
+        let before =
+            FunctionResult { warnings: r#"["network","mine"]"#.into(), ..made(Outcome::Decoded, r#"{"a":1,"b":2}"#) };
         let after = |result, warnings: &'static str, fuel| {
-            let after = Made { warnings: warnings.into(), fuel, ..made(Outcome::Decoded, result) };
+            let after = FunctionResult { warnings: warnings.into(), fuel, ..made(Outcome::Decoded, result) };
             match compare_exactly(&before, &after) {
                 Comparison::Changed(found) => found.into_iter().map(|found| found.path).collect(),
                 comparison => vec![format!("{comparison:?}")],

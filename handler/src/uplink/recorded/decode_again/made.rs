@@ -12,7 +12,7 @@ use crate::{
 
 /// Result of functions for an uplink, in the form that history has.
 #[derive(Debug)]
-pub(super) struct Made<'a> {
+pub(super) struct FunctionResult<'a> {
     pub(super) outcome: Outcome,
     /// JSON; empty for none.
     pub(super) result: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Made<'a> {
     pub(super) fuel: u64,
 }
 
-impl<'a> From<&'a Record> for Made<'a> {
+impl<'a> From<&'a Record> for FunctionResult<'a> {
     fn from(record: &'a Record) -> Self {
         Self {
             outcome: record.outcome,
@@ -40,7 +40,7 @@ impl<'a> From<&'a Record> for Made<'a> {
     }
 }
 
-impl<'a> From<&'a Decoded> for Made<'a> {
+impl<'a> From<&'a Decoded> for FunctionResult<'a> {
     fn from(decoded: &'a Decoded) -> Self {
         let text = |json: Option<&'a RawValue>| json.map_or("", RawValue::get);
         let warnings: Vec<_> = decoded.warnings.iter().collect();

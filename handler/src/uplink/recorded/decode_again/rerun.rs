@@ -11,7 +11,7 @@ use types::{AppId, Kind, Kinded};
 use super::{
     DecodeAgain, Functions, Parts,
     compare::{Comparison, compare, compare_exactly},
-    made::Made,
+    made::FunctionResult,
 };
 use crate::{
     Error,
@@ -131,13 +131,15 @@ impl Rerun {
         decoded: &Decoded,
     ) -> (Comparison, u64) {
         match (before, &self.functions) {
-            (Some(before), _) => (compare(&Made::from(before), &Made::from(decoded)), before.cost.fuel),
+            (Some(before), _) => {
+                (compare(&FunctionResult::from(before), &FunctionResult::from(decoded)), before.cost.fuel)
+            }
             (None, Functions::Recorded) => {
-                (compare_exactly(&Made::from(original), &Made::from(decoded)), original.fuel)
+                (compare_exactly(&FunctionResult::from(original), &FunctionResult::from(decoded)), original.fuel)
             }
             (None, Functions::Given(_)) => {
                 let stored = newest.filter(|_| !self.has_recorded_limits).unwrap_or(original);
-                let comparison = match compare(&Made::from(stored), &Made::from(decoded)) {
+                let comparison = match compare(&FunctionResult::from(stored), &FunctionResult::from(decoded)) {
                     // Two functions that are compared correct nothing.
                     Comparison::Equal if stored.revision > 0 && self.compared.is_none() => Comparison::AlreadyCorrected,
                     comparison => comparison,
