@@ -15,7 +15,7 @@ use server::ledger::{Owner, Owners};
 use types::{AppId, Clock, DevId, DevicePath, Timestamp};
 
 pub(crate) use self::changed::ChangedDevices;
-use self::{changed::Changed, times::Times};
+use self::{changed::ChangedByApplication, times::Times};
 use crate::registry::{application::ApplicationSummary, device::Device};
 
 /// Maximum memory of the times, in bytes: those of 1.6 million devices in large applications, or of 180,000
@@ -34,13 +34,13 @@ pub struct LastHeardTimes {
 
 struct HeardDevices {
     times: Times,
-    changed: Changed,
+    changed: ChangedByApplication,
 }
 
 impl LastHeardTimes {
     /// Remembers from now on.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let (times, changed) = (Times::new(clock.now(), TIMES_BYTES_MAX), Changed::new(CHANGED_BYTES_MAX));
+        let (times, changed) = (Times::new(clock.now(), TIMES_BYTES_MAX), ChangedByApplication::new(CHANGED_BYTES_MAX));
         Self { clock, owners: None, state: Mutex::new(HeardDevices { times, changed }) }
     }
 

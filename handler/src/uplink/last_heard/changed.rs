@@ -13,10 +13,10 @@ const DEVICE_BYTES: usize = 112;
 const APPLICATION_BYTES: usize = 448;
 
 /// Devices whose alarms may be missing or wrong: they were heard for the first time or after long, or were set.
-pub(super) struct Changed {
+pub(super) struct ChangedByApplication {
     bytes_max: usize,
     bytes: usize,
-    applications: HashMap<AppId, Noted>,
+    applications: HashMap<AppId, NotedDevices>,
 }
 
 /// Such devices of an application, for a look.
@@ -29,7 +29,7 @@ pub(crate) enum ChangedDevices {
 }
 
 /// Such devices of an application.
-enum Noted {
+enum NotedDevices {
     These(HashSet<DevId>),
     /// There were too many to remember.
     All,
@@ -37,7 +37,7 @@ enum Noted {
     Since(HashSet<DevId>),
 }
 
-impl Noted {
+impl NotedDevices {
     fn bytes(&self) -> usize {
         match self {
             Self::These(dev_ids) | Self::Since(dev_ids) => APPLICATION_BYTES + DEVICE_BYTES * dev_ids.len(),
@@ -46,7 +46,7 @@ impl Noted {
     }
 }
 
-impl Changed {
+impl ChangedByApplication {
     /// Takes so much memory at most.
     pub(super) fn new(bytes_max: usize) -> Self {
         Self { bytes_max, bytes: 0, applications: HashMap::new() }
@@ -59,20 +59,20 @@ impl Changed {
 
     pub(super) fn note(&mut self, DevicePath { app_id, dev_id }: DevicePath<'_>) {
         match self.applications.get_mut(app_id) {
-            Some(Noted::These(dev_ids) | Noted::Since(dev_ids)) => {
+            Some(NotedDevices::These(dev_ids) | NotedDevices::Since(dev_ids)) => {
                 if dev_ids.insert(dev_id.clone()) {
                     self.bytes += DEVICE_BYTES;
                 }
             }
-            Some(Noted::All) => {}
-            None => self.put(app_id, Noted::These(HashSet::from([dev_id.clone()]))),
+            Some(NotedDevices::All) => {}
+            None => self.put(app_id, NotedDevices::These(HashSet::from([dev_id.clone()]))),
         }
     }
 
     /// Notes that somebody begins to look at all devices of an application.
     pub(super) fn begin_all(&mut self, app_id: &AppId) {
-        if matches!(self.applications.get(app_id), Some(Noted::All | Noted::Since(_))) {
-            self.put(app_id, Noted::Since(HashSet::new()));
+        if matches!(self.applications.get(app_id), Some(NotedDevices::All | NotedDevices::Since(_))) {
+            self.put(app_id, NotedDevices::Since(HashSet::new()));
         }
     }
 
@@ -80,8 +80,10 @@ impl Changed {
     /// at once more, and all of them if there were too many.
     pub(super) fn end_all(&mut self, app_id: &AppId) {
         match self.applications.remove(app_id) {
-            Some(Noted::Since(dev_ids)) if dev_ids.is_empty() => self.bytes -= APPLICATION_BYTES,
-            Some(Noted::Since(dev_ids)) => _ = self.applications.insert(app_id.clone(), Noted::These(dev_ids)),
+            Some(NotedDevices::Since(dev_ids)) if dev_ids.is_empty() => self.bytes -= APPLICATION_BYTES,
+            Some(NotedDevices::Since(dev_ids)) => {
+                _ = self.applications.insert(app_id.clone(), NotedDevices::These(dev_ids))
+            }
             Some(other) => _ = self.applications.insert(app_id.clone(), other),
             None => {}
         }
@@ -91,8 +93,8 @@ impl Changed {
     pub(super) fn take(&mut self, app_id: &AppId, count_max: usize) -> ChangedDevices {
         match self.applications.get_mut(app_id) {
             None => ChangedDevices::These(Vec::new()),
-            Some(Noted::All | Noted::Since(_)) => ChangedDevices::All,
-            Some(Noted::These(dev_ids)) => {
+            Some(NotedDevices::All | NotedDevices::Since(_)) => ChangedDevices::All,
+            Some(NotedDevices::These(dev_ids)) => {
                 let taken: Vec<DevId> = dev_ids.iter().take(count_max).cloned().collect();
                 taken.iter().for_each(|dev_id| _ = dev_ids.remove(dev_id));
                 let is_empty = dev_ids.is_empty();
@@ -115,7 +117,7 @@ impl Changed {
         // So that it is rare.
         let bytes_left = self.bytes_max - self.bytes_max / 8;
         for app_ids in self.applications_by_owner(&owner_of) {
-            app_ids.iter().for_each(|app_id| self.put(app_id, Noted::All));
+            app_ids.iter().for_each(|app_id| self.put(app_id, NotedDevices::All));
             if self.bytes <= bytes_left {
                 return forgotten;
             }
@@ -146,7 +148,7 @@ impl Changed {
         *self = Self::new(self.bytes_max);
     }
 
-    fn put(&mut self, app_id: &AppId, changed: Noted) {
+    fn put(&mut self, app_id: &AppId, changed: NotedDevices) {
         self.bytes += changed.bytes();
         if let Some(before) = self.applications.insert(app_id.clone(), changed) {
             self.bytes -= before.bytes();
@@ -163,7 +165,7 @@ mod tests {
 
     #[test]
     fn devices_are_taken_once_and_in_parts() {
-        let mut changed = Changed::new(1 << 20);
+        let mut changed = ChangedByApplication::new(1 << 20);
         (0..5).chain(0..5).for_each(|number| changed.note(path(&app("my-app"), &dev(number))));
         assert_eq!(changed.applications(), HashSet::from([app("my-app")]));
         let mut taken = HashSet::new();
@@ -177,7 +179,7 @@ mod tests {
 
     #[test]
     fn all_devices_of_the_owner_who_has_most_are_looked_at() {
-        let mut changed = Changed::new(3 * APPLICATION_BYTES + 12 * DEVICE_BYTES);
+        let mut changed = ChangedByApplication::new(3 * APPLICATION_BYTES + 12 * DEVICE_BYTES);
         changed.note(path(&app("few"), &dev(0)));
         changed.note(path(&app("many-2"), &dev(0)));
         for number in 0..20 {
@@ -199,7 +201,7 @@ mod tests {
 
     #[test]
     fn applications_of_the_owner_who_has_too_many_are_forgotten() {
-        let mut changed = Changed::new(9 * APPLICATION_BYTES);
+        let mut changed = ChangedByApplication::new(9 * APPLICATION_BYTES);
         changed.note(path(&app("few"), &dev(0)));
         let mut forgotten = Vec::new();
         for number in 0..7 {
