@@ -27,7 +27,7 @@ use super::{
 use crate::Error;
 
 /// An application as it is stored.
-pub(super) struct Stored {
+pub(super) struct StoredApplication {
     pub(super) summary: ApplicationSummary,
     entry: Entry,
     functions: Option<Entry>,
@@ -101,17 +101,17 @@ impl Applications {
     }
 
     /// Reads an application with its versions; [`Error::NotFound`] if it is not registered.
-    pub(super) async fn stored(&self, app_id: &AppId) -> Result<Stored, Error> {
+    pub(super) async fn stored(&self, app_id: &AppId) -> Result<StoredApplication, Error> {
         // One read for all records, so that they belong together.
         let keys = [store_keys::summary(app_id)?, store_keys::functions(app_id)?, store_keys::versions(app_id)?];
         let [entry, functions, versions] = self.store.get_array(&keys).await?;
         let entry = entry.ok_or_else(|| Error::application_not_found(app_id))?;
         let summary = record::read_summary(&self.sealer, &entry.value)?;
-        Ok(Stored { summary, entry, functions, versions })
+        Ok(StoredApplication { summary, entry, functions, versions })
     }
 }
 
-impl Stored {
+impl StoredApplication {
     /// A batch that is applied only if nothing has changed since.
     pub(super) fn expect(&self) -> Result<Batch, Error> {
         let versions = store_keys::versions(&self.summary.app_id)?;
