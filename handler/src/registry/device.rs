@@ -23,7 +23,7 @@ pub use self::{
 pub(crate) use self::{
     devices::{
         DEVICE_PAGE_MAX,
-        attributes::{AttributeChange, Changed},
+        attributes::{AttributeChange, ChangedAttributes},
         search::{DeviceOrder, DevicePlace, DeviceSearch, FOUND_MAX, FoundDevices},
     },
     model::{attributes_of, euis},

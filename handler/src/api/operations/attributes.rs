@@ -9,7 +9,7 @@ use types::{AppId, ApplicationRight, DevId, DevicePath};
 use super::{Operations, uncancellable::uncancellable};
 use crate::{
     Error,
-    registry::device::{AttributeChange, Change, Changed},
+    registry::device::{AttributeChange, Change, ChangedAttributes},
 };
 
 /// Maximum number of devices of a call.
@@ -53,7 +53,7 @@ impl Operations {
     ) -> Result<bool, Error> {
         let path = DevicePath { app_id, dev_id };
         let changed = self.devices.change_attribute(path, change).await?;
-        let Some(Changed { before, after }) = changed else { return Ok(false) };
+        let Some(ChangedAttributes { before, after }) = changed else { return Ok(false) };
         self.uplinks.last_heard.note_changed(path);
         let event = Change::Updated(Box::new(before)).event(&after, self.clock.now());
         self.publish(app_id.clone(), dev_id.clone(), event);

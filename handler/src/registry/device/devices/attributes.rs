@@ -23,7 +23,7 @@ pub(crate) struct AttributeChange {
 }
 
 /// A device before and after a change.
-pub(crate) struct Changed {
+pub(crate) struct ChangedAttributes {
     pub(crate) before: Device,
     pub(crate) after: Device,
 }
@@ -44,7 +44,7 @@ impl Devices {
         &self,
         path: DevicePath<'_>,
         change: &AttributeChange,
-    ) -> Result<Option<Changed>, Error> {
+    ) -> Result<Option<ChangedAttributes>, Error> {
         let attempt = || self.try_change_attribute(path, change);
         let changed = store::retry(CHANGE_ATTEMPTS_MAX, attempt).await?;
         changed.ok_or_else(|| Error::device_conflict(path))
@@ -55,7 +55,7 @@ impl Devices {
         &self,
         path: DevicePath<'_>,
         change: &AttributeChange,
-    ) -> Result<Option<Option<Changed>>, Error> {
+    ) -> Result<Option<Option<ChangedAttributes>>, Error> {
         let keys = [store_keys::summary(path.app_id)?, store_keys::device(path)?];
         let [application, stored] = self.store.get_array(&keys).await?;
         let application = application.ok_or_else(|| Error::application_not_found(path.app_id))?;
@@ -73,6 +73,6 @@ impl Devices {
         let batch = self.with_look(batch, &application.value, &before, &after)?;
         let batch = batch.put(stored.key, record::write(&self.sealer, &after)?).growing();
         let is_done = self.store.commit(batch).await? == Commit::Done;
-        Ok(is_done.then_some(Some(Changed { before, after })))
+        Ok(is_done.then_some(Some(ChangedAttributes { before, after })))
     }
 }
