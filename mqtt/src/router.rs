@@ -27,7 +27,7 @@ use types::{AppId, Clock, Credential, Timestamp};
 pub(crate) use self::application::AttachError;
 pub use self::behind::{Recipients, SpareRoom};
 use self::{
-    application::{Application, Begun, Postponed, Rest},
+    application::{Application, Postponed, PublicationRest, PublicationResult},
     applications::Applications,
     fan_out::FanOut,
     series::Series,
@@ -174,7 +174,7 @@ impl Router {
     pub(crate) fn route(&self, app_id: &AppId, messages: impl IntoIterator<Item = Message>) -> Published {
         let Some(application) = self.application(app_id) else { return Published(None) };
         let durable = self.durable.as_ref();
-        let Begun { saved, rest } = application.publish(durable.map(Arc::as_ref), messages.into_iter());
+        let PublicationResult { saved, rest } = application.publish(durable.map(Arc::as_ref), messages.into_iter());
         if application.is_exceeded() {
             self.applications.make_room(&application);
         }
@@ -186,7 +186,7 @@ impl Router {
     }
 
     /// Publishes the rest of what goes to many sessions in turn with others. It is refused if it cannot wait.
-    fn publish_later(&self, application: &Arc<Application>, rest: Rest) -> oneshot::Receiver<bool> {
+    fn publish_later(&self, application: &Arc<Application>, rest: PublicationRest) -> oneshot::Receiver<bool> {
         if application.is_exceeded() {
             // Dropping the sender says that it is not saved.
             return oneshot::channel().1;

@@ -27,12 +27,12 @@ pub(super) type Answered<'a> = BoxFuture<'a, Result<Option<ControlPacket>, Reaso
 pub(super) struct Publications<'a> {
     /// None before the first one: most clients never publish, and this takes memory.
     answers: Option<FuturesOrdered<Answered<'a>>>,
-    begun: VecDeque<Begun>,
+    begun: VecDeque<PublicationInProgress>,
     bytes: usize,
 }
 
 /// A publication that was begun.
-struct Begun {
+struct PublicationInProgress {
     /// None if it is handed over to nobody.
     dev_id: Option<DevId>,
     bytes: usize,
@@ -45,7 +45,7 @@ impl<'a> Publications<'a> {
 
     /// Returns true if a publication of this size for this device need not wait for others.
     pub(super) fn may_begin(&self, dev_id: Option<&DevId>, bytes: usize) -> bool {
-        let is_free = |begun: &Begun| dev_id.is_none_or(|dev_id| begun.dev_id.as_ref() != Some(dev_id));
+        let is_free = |begun: &PublicationInProgress| dev_id.is_none_or(|dev_id| begun.dev_id.as_ref() != Some(dev_id));
         let has_room = self.begun.len() < COUNT_MAX && self.bytes + bytes + PUBLICATION_BYTES <= BYTES_MAX;
         self.is_empty() || has_room && self.begun.iter().all(is_free)
     }
@@ -53,7 +53,7 @@ impl<'a> Publications<'a> {
     pub(super) fn begin(&mut self, dev_id: Option<DevId>, bytes: usize, answered: Answered<'a>) {
         let bytes = bytes + PUBLICATION_BYTES;
         self.bytes += bytes;
-        self.begun.push_back(Begun { dev_id, bytes });
+        self.begun.push_back(PublicationInProgress { dev_id, bytes });
         self.answers.get_or_insert_default().push_back(answered);
     }
 

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use types::{AppId, Credential, Timestamp};
 
 pub(crate) use self::attaching::AttachError;
-pub(super) use self::pending::Rest;
+pub(super) use self::pending::PublicationRest;
 use self::subscribers::Subscribers;
 use crate::{
     access::permissions::Permissions,
@@ -54,11 +54,11 @@ pub(crate) struct Application {
 }
 
 /// Result of a publication.
-pub(super) struct Begun {
+pub(super) struct PublicationResult {
     /// Resolves when its messages are saved; none if no stored session gets one of them.
     pub(super) saved: Option<oneshot::Receiver<bool>>,
     /// Messages that have to wait for their turn.
-    pub(super) rest: Option<Rest>,
+    pub(super) rest: Option<PublicationRest>,
 }
 
 /// Rest of a publication that waits for its turn.
@@ -70,7 +70,7 @@ pub(super) struct Postponed {
 }
 
 /// Part of a publication that was brought to its sessions at once.
-pub(super) struct Piece {
+pub(super) struct DeliveredPart {
     /// Number of deliveries.
     pub(super) cost: usize,
     pub(super) has_more: bool,
@@ -142,11 +142,15 @@ impl Application {
     /// for all keeps them in the same order for every subscriber.
     ///
     /// If too much waits already, they are refused.
-    pub(super) fn publish(&self, durable: Option<&Durable>, mut messages: impl Iterator<Item = Message>) -> Begun {
+    pub(super) fn publish(
+        &self,
+        durable: Option<&Durable>,
+        mut messages: impl Iterator<Item = Message>,
+    ) -> PublicationResult {
         let mut subscribers = self.lock();
         if subscribers.is_overloaded() {
             // Dropping the sender says that they are not saved.
-            return Begun { saved: Some(oneshot::channel().1), rest: None };
+            return PublicationResult { saved: Some(oneshot::channel().1), rest: None };
         }
         let first = subscribers.log.next;
         let mut room = if subscribers.pending.is_empty() { PIECE_DELIVERIES } else { 0 };
@@ -160,9 +164,9 @@ impl Application {
         }
         let messages: VecDeque<_> = messages.map(|message| message.counted(&self.memory)).collect();
         if !messages.is_empty() {
-            return Begun { saved: None, rest: Some(Rest { first, messages }) };
+            return PublicationResult { saved: None, rest: Some(PublicationRest { first, messages }) };
         }
-        Begun { saved: (subscribers.log.next > first).then(|| subscribers.log.saved(first)), rest: None }
+        PublicationResult { saved: (subscribers.log.next > first).then(|| subscribers.log.saved(first)), rest: None }
     }
 
     /// Gives a message to the sessions that have room for it behind what is live; returns also what resolves when it is
@@ -184,14 +188,14 @@ impl Application {
     }
 
     /// Leaves the rest of a publication to [`Application::publish_more`].
-    pub(super) fn publish_later(&self, rest: Rest) -> Postponed {
+    pub(super) fn publish_later(&self, rest: PublicationRest) -> Postponed {
         let mut subscribers = self.lock();
         let (is_only, sessions) = (subscribers.pending.is_empty(), subscribers.sessions.len());
         Postponed { saved: subscribers.pending.push(rest, sessions), is_only }
     }
 
     /// Goes on with what waits, as much as can be done at once.
-    pub(super) fn publish_more(&self, durable: Option<&Durable>) -> Piece {
+    pub(super) fn publish_more(&self, durable: Option<&Durable>) -> DeliveredPart {
         let mut subscribers = self.lock();
         let mut cost = 0;
         while cost < PIECE_DELIVERIES
@@ -209,7 +213,7 @@ impl Application {
                 break;
             }
         }
-        Piece { cost, has_more: !subscribers.pending.is_empty() }
+        DeliveredPart { cost, has_more: !subscribers.pending.is_empty() }
     }
 
     /// Returns true if a session gets messages on any topic below this one.

@@ -7,7 +7,7 @@ use fair_queue::{Costs, FairQueue, Turn};
 use tokio::{runtime::Handle, task::yield_now};
 
 use super::{
-    application::{Application, Piece},
+    application::{Application, DeliveredPart},
     applications::Applications,
 };
 use crate::session::durable::Durable;
@@ -49,7 +49,7 @@ impl FanOut {
 
     async fn run(&self) {
         while let Some((turn, application)) = self.next() {
-            let Piece { cost, has_more } = self.go_on(&application);
+            let DeliveredPart { cost, has_more } = self.go_on(&application);
             self.done(turn, u64::try_from(cost).unwrap_or(u64::MAX), has_more.then_some(application));
             yield_now().await;
         }
@@ -71,7 +71,7 @@ impl FanOut {
     }
 
     /// Does a piece of what an application has.
-    fn go_on(&self, application: &Arc<Application>) -> Piece {
+    fn go_on(&self, application: &Arc<Application>) -> DeliveredPart {
         let piece = application.publish_more(self.durable.as_deref());
         if application.is_exceeded() {
             self.applications.make_room(application);

@@ -19,7 +19,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use types::{AppId, Clock, Random};
 
 pub(crate) use self::{
-    claim::{Adopted, Claimed},
+    claim::{AdoptedSessions, Claimed},
     lease::{LiveProcesses, RENEW_INTERVAL},
     record::{LogRecord, SessionRecord, SubscriptionRecord},
 };

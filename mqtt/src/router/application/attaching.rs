@@ -16,7 +16,7 @@ use super::{ATTACH_LOCKS, Application, backlog::Unread};
 use crate::session::{
     Attachment, Session, SessionOwner, SessionRequest,
     disconnect::Disconnect,
-    durable::{Adopted, Claimed, Durable, LiveProcesses, WholeLog},
+    durable::{AdoptedSessions, Claimed, Durable, LiveProcesses, WholeLog},
 };
 
 /// Maximum number of attempts to attach a session that others take or remove meanwhile.
@@ -232,7 +232,7 @@ impl Application {
         misses: impl Fn(&str) -> bool,
     ) -> Result<HashSet<String>, Error> {
         let room = self.lock().room();
-        let Adopted { sessions, processes } = durable.adopt(&self.app_id, live_processes, room, misses).await?;
+        let AdoptedSessions { sessions, processes } = durable.adopt(&self.app_id, live_processes, room, misses).await?;
         if sessions.is_empty() {
             return Ok(processes);
         }

@@ -10,7 +10,7 @@ use crate::session::message::Message;
 const DELIVERIES_MAX: usize = 1 << 20;
 
 /// Rest of a publication.
-pub(in crate::router) struct Rest {
+pub(in crate::router) struct PublicationRest {
     /// The number that its first message in the log could have.
     pub(super) first: u64,
     pub(super) messages: VecDeque<Message>,
@@ -25,7 +25,7 @@ pub(super) struct Pending {
 }
 
 struct Waiting {
-    rest: Rest,
+    rest: PublicationRest,
     /// For each of its messages.
     sessions: usize,
     saved: oneshot::Sender<bool>,
@@ -33,7 +33,7 @@ struct Waiting {
 
 impl Pending {
     /// Adds a publication to this number of sessions. It is told when its messages are saved.
-    pub(super) fn push(&mut self, rest: Rest, sessions: usize) -> oneshot::Receiver<bool> {
+    pub(super) fn push(&mut self, rest: PublicationRest, sessions: usize) -> oneshot::Receiver<bool> {
         let (saved, receiver) = oneshot::channel();
         self.deliveries += rest.messages.len() * sessions;
         self.publications.push_back(Waiting { rest, sessions, saved });

@@ -29,7 +29,7 @@ pub(crate) struct Claimed {
 
 /// The sessions of an application that nobody served.
 #[derive(Default)]
-pub(crate) struct Adopted {
+pub(crate) struct AdoptedSessions {
     pub(crate) sessions: Vec<(String, Claimed)>,
     /// The processes that own others.
     pub(crate) processes: HashSet<String>,
@@ -87,16 +87,16 @@ impl Durable {
         live_processes: &LiveProcesses,
         room: usize,
         misses: impl Fn(&str) -> bool,
-    ) -> Result<Adopted, Error> {
+    ) -> Result<AdoptedSessions, Error> {
         let owners = self.list(&owner_key(app_id, "")?).await?;
         let (mut orphans, mut others): (Vec<_>, Vec<_>) = owners.into_iter().partition(|owner| {
             live_processes.is_orphan(&owner.value)
                 || live_processes.is_own(&owner.value) && misses(last_level(&owner.key))
         });
         others.extend(orphans.split_off(room.min(orphans.len())));
-        let mut adopted = Adopted {
+        let mut adopted = AdoptedSessions {
             processes: others.iter().filter_map(|owner| LiveProcesses::process_of(&owner.value)).collect(),
-            ..Adopted::default()
+            ..AdoptedSessions::default()
         };
         for orphans in orphans.chunks(CLAIMS_MAX) {
             adopted.sessions.extend(self.claim_unchanged(app_id, orphans).await?);
