@@ -30,7 +30,7 @@ use types::AppId;
 use self::{
     connect::{Connect, ConnectError},
     context::Context,
-    inbound::{Answer, Inbound},
+    inbound::{Inbound, Reaction},
     packet_stream::{CLOSE_WAIT, PacketStream, Progress, StreamError},
 };
 use crate::{
@@ -262,9 +262,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
                 reason = ended.as_mut() => return Box::pin(self.ended(reason, inbound)).await,
             };
             match answer {
-                Ok(Answer::Nothing) => {}
-                Ok(Answer::Packet(packet)) => packet.append_to(self.stream.unwritten()),
-                Ok(Answer::Leaves { with_will }) => return End::Left { with_will },
+                Ok(Reaction::Nothing) => {}
+                Ok(Reaction::Packet(packet)) => packet.append_to(self.stream.unwritten()),
+                Ok(Reaction::Leaves { with_will }) => return End::Left { with_will },
                 Err(reason) => return End::Violation(reason),
             }
         }
@@ -279,7 +279,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             let Some(Ok(progress)) = progress else { break };
             if let Progress::Packet(packet) = progress
                 && packet.packet_type() == Some(PacketType::Disconnect)
-                && let Ok(Answer::Leaves { with_will }) = inbound.disconnect(&packet)
+                && let Ok(Reaction::Leaves { with_will }) = inbound.disconnect(&packet)
             {
                 return End::Left { with_will };
             }

@@ -53,8 +53,8 @@ enum Alias {
     Forbidden,
 }
 
-/// Reaction to a packet.
-pub(crate) enum Answer {
+/// The broker's reaction to a packet.
+pub(crate) enum Reaction {
     Nothing,
     Packet(ControlPacket),
     /// The client leaves; its will is published only if it says so.
@@ -76,7 +76,7 @@ impl<'a> Inbound<'a> {
         &mut self,
         packet: ControlPacket,
         unwritten: &mut Vec<u8>,
-    ) -> Result<Answer, ReasonCode> {
+    ) -> Result<Reaction, ReasonCode> {
         let packet_type = packet.packet_type();
         if let Some(PacketType::PubRel | PacketType::Subscribe | PacketType::Unsubscribe | PacketType::Disconnect) =
             packet_type
@@ -84,7 +84,7 @@ impl<'a> Inbound<'a> {
             self.publications.answer_all(unwritten).await?;
         }
         match packet_type {
-            Some(PacketType::Publish) => self.publish(&packet, unwritten).await.map(|()| Answer::Nothing),
+            Some(PacketType::Publish) => self.publish(&packet, unwritten).await.map(|()| Reaction::Nothing),
             Some(PacketType::PubAck) => self.acknowledged(&packet),
             Some(PacketType::PubRel) => self.released(&packet),
             Some(PacketType::Subscribe) => {
@@ -95,7 +95,7 @@ impl<'a> Inbound<'a> {
                 let answer = self.unsubscribe(&packet)?;
                 self.stored(answer).await
             }
-            Some(PacketType::PingReq) => Ok(Answer::Packet(ControlPacket::pong())),
+            Some(PacketType::PingReq) => Ok(Reaction::Packet(ControlPacket::pong())),
             Some(PacketType::Disconnect) => self.disconnect(&packet),
             // The client never gets QoS 2, so it has no reason for a PUBREC or PUBCOMP.
             _ => Err(ReasonCode::ProtocolError),
@@ -119,7 +119,7 @@ impl<'a> Inbound<'a> {
 
     /// Answers when the session's subscriptions are stored, if it outlives the process. It takes `&mut self` because
     /// publications can be sent to another thread, but not be shared with it.
-    async fn stored(&mut self, answer: Answer) -> Result<Answer, ReasonCode> {
+    async fn stored(&mut self, answer: Reaction) -> Result<Reaction, ReasonCode> {
         let stored = self.context.router.stored(&self.connect.permissions.app_id, self.attachment);
         stored.await.map(|()| answer).map_err(|_| ReasonCode::ImplementationSpecificError)
     }
@@ -269,24 +269,24 @@ impl<'a> Inbound<'a> {
         router.publish(app_id, [Publication { topic, payload: body.to_string().into() }]).forget();
     }
 
-    fn acknowledged(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
+    fn acknowledged(&self, packet: &ControlPacket) -> Result<Reaction, ReasonCode> {
         let packet_id = packet.acknowledged_id().map_err(malformed)?;
         self.attachment.acknowledge(packet_id);
-        Ok(Answer::Nothing)
+        Ok(Reaction::Nothing)
     }
 
-    fn released(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
+    fn released(&self, packet: &ControlPacket) -> Result<Reaction, ReasonCode> {
         let packet_id = packet.acknowledged_id().map_err(malformed)?;
         let reason = match self.attachment.release(packet_id) {
             true => ReasonCode::Success,
             false => ReasonCode::PacketIdentifierNotFound,
         };
-        Ok(Answer::Packet(ControlPacket::acknowledge(PacketType::PubComp, packet_id, reason, self.version())))
+        Ok(Reaction::Packet(ControlPacket::acknowledge(PacketType::PubComp, packet_id, reason, self.version())))
     }
 
-    pub(crate) fn disconnect(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
+    pub(crate) fn disconnect(&self, packet: &ControlPacket) -> Result<Reaction, ReasonCode> {
         if self.version() < 5 {
-            return Ok(Answer::Leaves { with_will: false });
+            return Ok(Reaction::Leaves { with_will: false });
         }
         let disconnect = packet.disconnect().map_err(malformed)?;
         if let Some(seconds) = disconnect.properties.get_session_expiry_interval()
@@ -297,7 +297,7 @@ impl<'a> Inbound<'a> {
             }
             state.expiry = Duration::from_secs(seconds.into()).min(self.context.session_expiry_max);
         }
-        Ok(Answer::Leaves { with_will: disconnect.reason_code == ReasonCode::DisconnectWithWillMessage })
+        Ok(Reaction::Leaves { with_will: disconnect.reason_code == ReasonCode::DisconnectWithWillMessage })
     }
 }
 

@@ -102,7 +102,7 @@ pub(crate) struct Delivery {
     /// The identifiers that the client gave to the matching subscriptions.
     pub(crate) subscription_ids: Vec<u32>,
     /// Its place in the log, if it is stored.
-    pub(crate) stored: Option<Arc<Stored>>,
+    pub(crate) stored: Option<Arc<LoggedMessage>>,
 }
 
 impl Delivery {
@@ -131,7 +131,7 @@ pub(crate) struct Release {
 
 /// A message in the log of its application. It is deleted there when the last session that needs it lets it go.
 #[derive(Debug)]
-pub(crate) struct Stored {
+pub(crate) struct LoggedMessage {
     pub(crate) number: u64,
     pub(crate) key: Key,
     pub(crate) recipients: Vec<Arc<Ownership>>,
@@ -140,7 +140,7 @@ pub(crate) struct Stored {
     is_disowned: AtomicBool,
 }
 
-impl Stored {
+impl LoggedMessage {
     pub(crate) fn new(number: u64, key: Key, recipients: Vec<Arc<Ownership>>, released: Released) -> Self {
         Self { number, key, recipients, released, is_disowned: AtomicBool::new(false) }
     }
@@ -151,7 +151,7 @@ impl Stored {
     }
 }
 
-impl Drop for Stored {
+impl Drop for LoggedMessage {
     fn drop(&mut self) {
         if !self.is_disowned.load(Ordering::Relaxed) {
             let release = Release { key: self.key.clone(), recipients: std::mem::take(&mut self.recipients) };

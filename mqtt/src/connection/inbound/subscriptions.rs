@@ -5,7 +5,7 @@ use mqtt5_protocol::{
     validation::is_valid_subscription_filter,
 };
 
-use super::{Answer, Inbound, malformed};
+use super::{Inbound, Reaction, malformed};
 use crate::{
     access::permissions::TOPIC_BYTES_MAX,
     packet::ControlPacket,
@@ -16,7 +16,7 @@ use crate::{
 const FILTERS_MAX: usize = 64;
 
 impl Inbound<'_> {
-    pub(super) fn subscribe(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
+    pub(super) fn subscribe(&self, packet: &ControlPacket) -> Result<Reaction, ReasonCode> {
         let subscribe = packet.subscribe(self.version()).map_err(malformed)?;
         check(subscribe.packet_id, subscribe.filters.len())?;
         let id = match subscribe.properties.get_all(PropertyId::SubscriptionIdentifier) {
@@ -25,7 +25,7 @@ impl Inbound<'_> {
             Some(_) => return Err(ReasonCode::ProtocolError),
         };
         let codes: Result<Vec<u8>, _> = subscribe.filters.iter().map(|filter| self.subscribe_to(filter, id)).collect();
-        Ok(Answer::Packet(ControlPacket::acknowledge_filters(
+        Ok(Reaction::Packet(ControlPacket::acknowledge_filters(
             PacketType::SubAck,
             subscribe.packet_id,
             &codes?,
@@ -71,7 +71,7 @@ impl Inbound<'_> {
         if self.version() < 5 { 0x80 } else { reason.into() }
     }
 
-    pub(super) fn unsubscribe(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
+    pub(super) fn unsubscribe(&self, packet: &ControlPacket) -> Result<Reaction, ReasonCode> {
         let unsubscribe = packet.unsubscribe(self.version()).map_err(malformed)?;
         check(unsubscribe.packet_id, unsubscribe.filters.len())?;
         let application = self.context.router.application(&self.connect.permissions.app_id);
@@ -81,7 +81,7 @@ impl Inbound<'_> {
             u8::from(if is_removed { ReasonCode::Success } else { ReasonCode::NoSubscriptionExisted })
         };
         let codes: Vec<u8> = unsubscribe.filters.iter().map(remove).collect();
-        Ok(Answer::Packet(ControlPacket::acknowledge_filters(
+        Ok(Reaction::Packet(ControlPacket::acknowledge_filters(
             PacketType::UnsubAck,
             unsubscribe.packet_id,
             &codes,

@@ -12,7 +12,7 @@ use crate::session::{
     Session,
     budget::SessionBytes,
     durable::{LogRecord, SessionRecord},
-    message::{Release, Released, Stored},
+    message::{LoggedMessage, Release, Released},
     ownership::Ownership,
 };
 
@@ -37,7 +37,7 @@ pub(super) struct Log {
     released: Released,
     /// Sessions to delete.
     pub(super) removed: Vec<Arc<Ownership>>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<SaveWaiter>,
     pub(super) is_saving: bool,
     /// True if the last commit failed.
     pub(super) is_failing: bool,
@@ -47,13 +47,13 @@ pub(super) struct Log {
 
 /// A message, and the sessions that it is saved for.
 pub(super) struct Append {
-    pub(super) stored: Arc<Stored>,
+    pub(super) stored: Arc<LoggedMessage>,
     pub(super) record: LogRecord,
     pub(super) _memory: SessionBytes,
 }
 
 /// Somebody who waits until messages are saved.
-pub(super) struct Waiting {
+pub(super) struct SaveWaiter {
     /// The number of the first of them, and of the first that is not.
     first: u64,
     next: u64,
@@ -64,14 +64,14 @@ pub(super) struct Waiting {
 
 /// Content of one commit.
 #[derive(Default)]
-pub(super) struct Work {
+pub(super) struct LogCommit {
     pub(super) appended: Vec<Append>,
     pub(super) changed: Vec<(Arc<Session>, SessionRecord)>,
     pub(super) removed: Vec<Arc<Ownership>>,
     pub(super) released: Vec<Release>,
     /// The sessions that this process must still own, by the versions of the records that say so.
     pub(super) owners: HashMap<(Arc<str>, Version), Arc<Ownership>>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<SaveWaiter>,
 }
 
 impl Log {
@@ -90,8 +90,8 @@ impl Log {
     }
 
     /// A handle of a message in the log.
-    pub(super) fn stored(&self, number: u64, key: Key, recipients: Vec<Arc<Ownership>>) -> Arc<Stored> {
-        Arc::new(Stored::new(number, key, recipients, Arc::clone(&self.released)))
+    pub(super) fn stored(&self, number: u64, key: Key, recipients: Vec<Arc<Ownership>>) -> Arc<LoggedMessage> {
+        Arc::new(LoggedMessage::new(number, key, recipients, Arc::clone(&self.released)))
     }
 
     pub(super) fn append(&mut self, append: Append) {
@@ -113,7 +113,7 @@ impl Log {
 
     /// Tells somebody when all messages are saved that were appended so far, and whether those from `first` on are.
     pub(super) fn tell(&mut self, first: u64, saved: oneshot::Sender<bool>) {
-        self.waiting.push_back(Waiting { first, next: self.next, is_lost: false, saved });
+        self.waiting.push_back(SaveWaiter { first, next: self.next, is_lost: false, saved });
     }
 
     /// Returns true if a session with this id is to be deleted.
@@ -122,8 +122,8 @@ impl Log {
     }
 
     /// Takes what the next commit saves.
-    pub(super) fn take(&mut self, changed: Vec<(Arc<Session>, SessionRecord)>) -> Work {
-        let mut work = Work::default();
+    pub(super) fn take(&mut self, changed: Vec<(Arc<Session>, SessionRecord)>) -> LogCommit {
+        let mut work = LogCommit::default();
         for (session, record) in changed {
             work.expect(&session.ownership);
             work.changed.push((session, record));
@@ -138,7 +138,7 @@ impl Log {
         work
     }
 
-    fn take_appended(&mut self, work: &mut Work) {
+    fn take_appended(&mut self, work: &mut LogCommit) {
         let (mut bytes, mut recipients) = (0, 0);
         while work.appended.len() < COMMIT_MESSAGES_MAX
             && bytes < COMMIT_BYTES_MAX
@@ -166,7 +166,7 @@ impl Log {
 
     /// Takes messages that can be deleted. Those of a session that is to be deleted itself go with it or after it, and
     /// those that another process may need stay until they expire.
-    fn take_released(&mut self, work: &mut Work) {
+    fn take_released(&mut self, work: &mut LogCommit) {
         let is_early = |recipient: &Arc<Ownership>| {
             let is_in = |removed: &[Arc<Ownership>]| removed.iter().any(|it| Arc::ptr_eq(it, recipient));
             is_in(&self.removed) && !is_in(&work.removed)
@@ -193,13 +193,13 @@ impl Log {
     }
 
     /// Forgets what has been saved.
-    pub(super) fn succeeded(&mut self, work: &Work) {
+    pub(super) fn succeeded(&mut self, work: &LogCommit) {
         work.removed.iter().for_each(|removed| removed.delete());
         self.removed.retain(|removed| removed.version().is_some());
     }
 
     /// Takes back what could not be saved. Messages are not: whoever published them is told, and publishes them again.
-    pub(super) fn failed(&mut self, work: &mut Work) {
+    pub(super) fn failed(&mut self, work: &mut LogCommit) {
         work.changed.iter().for_each(|(session, _)| session.mark_changed());
         self.released.lock().unwrap_or_else(PoisonError::into_inner).append(&mut work.released);
         let lost: Vec<_> = work.appended.iter().map(|append| append.stored.number).collect();
@@ -207,7 +207,7 @@ impl Log {
     }
 
     /// Remembers for those who wait that messages are not saved for everybody.
-    pub(super) fn lost(&mut self, work: &mut Work, numbers: &[u64]) {
+    pub(super) fn lost(&mut self, work: &mut LogCommit, numbers: &[u64]) {
         for waiting in self.waiting.iter_mut().chain(&mut work.waiting) {
             waiting.is_lost |= numbers.iter().any(|number| (waiting.first..waiting.next).contains(number));
         }
@@ -223,7 +223,7 @@ impl Log {
     }
 }
 
-impl Work {
+impl LogCommit {
     pub(super) fn is_empty(&self) -> bool {
         self.appended.is_empty()
             && self.changed.is_empty()
@@ -245,7 +245,7 @@ impl Work {
 
     /// Tells everybody who waited.
     pub(super) fn resolve(self, is_saved: bool) {
-        for Waiting { is_lost, saved, .. } in self.waiting {
+        for SaveWaiter { is_lost, saved, .. } in self.waiting {
             _ = saved.send(is_saved && !is_lost);
         }
     }

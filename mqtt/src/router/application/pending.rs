@@ -19,12 +19,12 @@ pub(in crate::router) struct PublicationRest {
 /// The publications that wait, in order.
 #[derive(Default)]
 pub(super) struct Pending {
-    publications: VecDeque<Waiting>,
+    publications: VecDeque<WaitingPublication>,
     /// Number of deliveries that wait, if every session gets every message.
     deliveries: usize,
 }
 
-struct Waiting {
+struct WaitingPublication {
     rest: PublicationRest,
     /// For each of its messages.
     sessions: usize,
@@ -36,7 +36,7 @@ impl Pending {
     pub(super) fn push(&mut self, rest: PublicationRest, sessions: usize) -> oneshot::Receiver<bool> {
         let (saved, receiver) = oneshot::channel();
         self.deliveries += rest.messages.len() * sessions;
-        self.publications.push_back(Waiting { rest, sessions, saved });
+        self.publications.push_back(WaitingPublication { rest, sessions, saved });
         receiver
     }
 
@@ -58,7 +58,8 @@ impl Pending {
 
     /// Takes a publication of which no message is left: the number that its first message could have, and who is told.
     pub(super) fn finished(&mut self) -> Option<(u64, oneshot::Sender<bool>)> {
-        let Waiting { rest, saved, .. } = self.publications.pop_front_if(|front| front.rest.messages.is_empty())?;
+        let WaitingPublication { rest, saved, .. } =
+            self.publications.pop_front_if(|front| front.rest.messages.is_empty())?;
         Some((rest.first, saved))
     }
 }

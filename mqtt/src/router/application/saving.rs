@@ -8,7 +8,7 @@ use types::Clock;
 
 use super::{
     Application,
-    log::{Append, Work},
+    log::{Append, LogCommit},
 };
 use crate::session::{Session, durable::Durable};
 
@@ -36,7 +36,7 @@ impl Application {
         }
     }
 
-    fn take_work(&self, clock: &dyn Clock) -> Option<Work> {
+    fn take_work(&self, clock: &dyn Clock) -> Option<LogCommit> {
         let mut subscribers = self.lock();
         let (next, now) = (subscribers.log.next, clock.now());
         let is_due = std::mem::take(&mut subscribers.log.saves_all);
@@ -49,7 +49,7 @@ impl Application {
     }
 
     /// Tells everybody what became of a commit; returns whether it is to be tried again later.
-    fn finish(&self, mut work: Work, saved: &Result<(), Error>) -> bool {
+    fn finish(&self, mut work: LogCommit, saved: &Result<(), Error>) -> bool {
         let mut subscribers = self.lock();
         let log = &mut subscribers.log;
         let was_failing = std::mem::replace(&mut log.is_failing, saved.is_err());
@@ -71,7 +71,7 @@ impl Application {
         stops
     }
 
-    async fn commit(&self, durable: &Durable, work: &mut Work) -> Result<(), Error> {
+    async fn commit(&self, durable: &Durable, work: &mut LogCommit) -> Result<(), Error> {
         for _ in 0..ATTEMPTS_MAX {
             let committed = match durable.commit(self.batch(durable, work)?).await {
                 Err(error) if error.kind() == ErrorKind::Full && !work.appended.is_empty() => {
@@ -100,13 +100,13 @@ impl Application {
 
     /// Leaves out the messages for which there is no room, so that what clients have acknowledged is saved and makes
     /// some. Whoever published them is told.
-    fn refuse_appended(&self, work: &mut Work, error: &Error) {
+    fn refuse_appended(&self, work: &mut LogCommit, error: &Error) {
         tracing::debug!(app_id = %self.app_id, %error, "cannot save messages for MQTT sessions");
         let refused: Vec<_> = work.appended.drain(..).map(|append| append.stored.number).collect();
         self.lock().log.lost(work, &refused);
     }
 
-    fn batch(&self, durable: &Durable, work: &Work) -> Result<Batch, Error> {
+    fn batch(&self, durable: &Durable, work: &LogCommit) -> Result<Batch, Error> {
         let mut batch = Batch::new();
         for (id, version) in work.owners.keys() {
             batch = durable.expect_owner(batch, &self.app_id, id, *version)?;
