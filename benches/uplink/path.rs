@@ -8,7 +8,7 @@ use handler::{
     output::Output,
     payload::Payloads,
     sealer::Sealer,
-    uplink::{Frame, LastHeardTimes, Runs, Uplinks},
+    uplink::{Frame, LastHeardTimes, RunCounters, Uplinks},
 };
 use runtime::{Engine, Pool, Settings, Sources};
 use server::{
@@ -87,7 +87,7 @@ impl Case {
             history: None,
             shows_version: false,
             trials: Default::default(),
-            runs: Arc::new(Runs::new(Arc::new(SystemClock))),
+            runs: Arc::new(RunCounters::new(Arc::new(SystemClock))),
             last_heard: Arc::new(LastHeardTimes::new(Arc::new(SystemClock))),
         }
     }

@@ -16,7 +16,7 @@ use handler::{
     api::operations::Operations,
     downlink::{DownlinkReceiver, Outgoing},
     network::network_broker::{ApplicationLocks, NetworkBrokers, Reconciliation, Subscriptions, UplinkReceiver},
-    uplink::Runs,
+    uplink::RunCounters,
 };
 use mqtt::{Broker, BrokerServices, BrokerSettings, Durable, Router, SessionMemory, Sharing};
 use server::{
@@ -53,7 +53,7 @@ pub(super) struct HandlerService {
     answering: Option<ServerHandle>,
     networks: Networks,
     network_brokers: Subscriptions,
-    runs: Arc<Runs>,
+    runs: Arc<RunCounters>,
     outgoing: Arc<Outgoing>,
     outputs: MessageOutputs,
     background: Vec<JoinHandle<()>>,
@@ -138,7 +138,7 @@ impl HandlerService {
     }
 
     /// The uplinks of applications, as they are counted.
-    pub(super) fn runs(&self) -> Arc<Runs> {
+    pub(super) fn runs(&self) -> Arc<RunCounters> {
         self.runs.clone()
     }
 

@@ -14,7 +14,7 @@ use console::{
     StatusSource, TrialCheck,
 };
 use futures::future::BoxFuture;
-use handler::uplink::Runs;
+use handler::uplink::RunCounters;
 use server::{
     audit::{AuditPlace, AuditQuery, FoundLines, find_lines},
     ledger::Ledger,
@@ -42,7 +42,7 @@ pub(super) struct OwnStatus {
     /// Knows the names of users.
     pub(super) account: Account,
     /// None if the handler does not run here.
-    pub(super) runs: Option<Arc<Runs>>,
+    pub(super) runs: Option<Arc<RunCounters>>,
     pub(super) audit_file: Option<PathBuf>,
     pub(super) networks: Arc<[WatchedNetwork]>,
     pub(super) shadows: Arc<[Shadow]>,

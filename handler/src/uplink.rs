@@ -27,7 +27,7 @@ pub use self::{
     frame::Frame,
     functions_result::{FunctionsResult, Handled, Reader},
     last_heard::LastHeardTimes,
-    runs::{ApplicationRuns, LastFailure, RunFailure, RunSums, Runs, WorstRuns},
+    runs::{ApplicationRuns, LastFailure, RunCounters, RunFailure, RunSums, WorstRuns},
     trials::Trials,
 };
 pub(crate) use self::{group::Group, last_heard::ChangedDevices};
@@ -63,7 +63,7 @@ pub struct Uplinks {
     /// Counts what candidates make of uplinks.
     pub trials: Trials,
     /// Counts uplinks by application.
-    pub runs: Arc<Runs>,
+    pub runs: Arc<RunCounters>,
     /// Remembers when devices were heard.
     pub last_heard: Arc<LastHeardTimes>,
 }

@@ -15,7 +15,7 @@ use handler::{
     payload::Payloads,
     silence::{self, SilenceWatch},
     status::Component,
-    uplink::{LastHeardTimes, Runs, Uplinks},
+    uplink::{LastHeardTimes, RunCounters, Uplinks},
 };
 use history::History;
 use runtime::Pool;
@@ -101,7 +101,7 @@ fn uplinks(
         history: (context.settings.history.bytes_max > 0).then(|| outputs.history.clone()),
         shows_version: context.settings.output.functions_version,
         trials: Default::default(),
-        runs: Arc::new(Runs::new(context.clock.clone()).with_owners(context.owners.clone())),
+        runs: Arc::new(RunCounters::new(context.clock.clone()).with_owners(context.owners.clone())),
         last_heard: Arc::new(LastHeardTimes::new(context.clock.clone()).with_owners(context.owners.clone())),
     }
 }

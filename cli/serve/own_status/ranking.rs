@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use console::{ApplicationFunctions, FunctionFailure, FunctionRanking, FunctionSums};
-use handler::uplink::{ApplicationRuns, RunSums, Runs, WorstRuns};
+use handler::uplink::{ApplicationRuns, RunCounters, RunSums, WorstRuns};
 
 /// Maximum number of applications in each list.
 const ROWS_MAX: usize = 20;
 
-pub(super) fn ranking(runs: &Runs) -> FunctionRanking {
+pub(super) fn ranking(runs: &RunCounters) -> FunctionRanking {
     let WorstRuns { since, uplinks_min, uplinks_left_out, failing, slowest } = runs.worst(ROWS_MAX);
     let [failing, slowest] = [failing, slowest].map(|rows| rows.into_iter().map(functions).collect());
     FunctionRanking { since, uplinks_min, uplinks_left_out, failing, slowest }

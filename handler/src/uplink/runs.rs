@@ -23,14 +23,14 @@ use self::{
 use crate::status::cost::Cost;
 
 /// The uplinks that this process has converted, by application.
-pub struct Runs {
+pub struct RunCounters {
     table: Mutex<Table>,
     owners: Option<Arc<Owners>>,
     clock: Arc<dyn Clock>,
     started: Timestamp,
 }
 
-impl Runs {
+impl RunCounters {
     /// Counts from now on.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let started = clock.now();
@@ -108,17 +108,17 @@ mod tests {
         app_id.parse().unwrap()
     }
 
-    fn count(runs: &Runs, app_id: &AppId, uplinks: u64) {
+    fn count(runs: &RunCounters, app_id: &AppId, uplinks: u64) {
         (0..uplinks).for_each(|_| runs.count(app_id, None, COST));
     }
 
-    fn shown(runs: &Runs) -> Vec<(String, u64)> {
+    fn shown(runs: &RunCounters) -> Vec<(String, u64)> {
         let slowest = runs.worst(APPLICATIONS_MAX).slowest.into_iter();
         slowest.map(|application| (application.app_id.to_string(), application.recent.uplinks)).collect()
     }
 
     /// The applications that are counted.
-    fn counted(runs: &Runs) -> Vec<(String, u64)> {
+    fn counted(runs: &RunCounters) -> Vec<(String, u64)> {
         let table = runs.table();
         table.sums().map(|(app_id, _, sums)| (app_id.to_string(), sums.total().uplinks)).collect()
     }
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn an_application_is_counted_for_up_to_an_hour() {
         let clock = ManualClock::at(Timestamp::from_millis(7 * 1_800_000));
-        let runs = Runs::new(clock.clone());
+        let runs = RunCounters::new(clock.clone());
         count(&runs, &id("app"), 10);
         clock.advance(Duration::from_secs(1799));
         assert_eq!(shown(&runs), [("app".to_owned(), 10)]);
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn the_window_never_begins_in_the_future() {
         let clock = ManualClock::at(Timestamp::from_millis(7 * 1_800_000));
-        let runs = Runs::new(clock.clone());
+        let runs = RunCounters::new(clock.clone());
         clock.set_back(Duration::from_secs(4000));
         count(&runs, &id("app"), 10);
         assert_eq!((shown(&runs), runs.worst(1).since), (vec![("app".to_owned(), 10)], clock.now()));
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_last_failure_has_its_time_and_kind() {
         let clock = ManualClock::new();
-        let runs = Runs::new(clock.clone());
+        let runs = RunCounters::new(clock.clone());
         count(&runs, &id("app"), 8);
         runs.count(&id("app"), Some(RunFailure::Invalid), COST);
         clock.advance(Duration::from_secs(1));
@@ -180,7 +180,7 @@ mod tests {
     async fn a_user_with_many_applications_only_crowds_out_their_own() {
         let clock = ManualClock::new();
         let owners = Arc::new(Owners::new(Arc::new(ByFirstLetter), clock.clone()));
-        let runs = Runs::new(clock.clone()).with_owners(owners.clone());
+        let runs = RunCounters::new(clock.clone()).with_owners(owners.clone());
         let add = async |app_id: String| {
             owners.of(&id(&app_id)).await;
             count(&runs, &id(&app_id), 10);
@@ -206,7 +206,7 @@ mod tests {
     async fn an_application_whose_user_becomes_known_keeps_its_counts_and_its_place() {
         let clock = ManualClock::at(Timestamp::from_millis(7 * 1_800_000));
         let owners = Arc::new(Owners::new(Arc::new(ByFirstLetter), clock.clone()));
-        let runs = Runs::new(clock.clone()).with_owners(owners.clone());
+        let runs = RunCounters::new(clock.clone()).with_owners(owners.clone());
         count(&runs, &id("first"), 10);
         owners.of(&id("first")).await;
         clock.advance(Duration::from_secs(1800));

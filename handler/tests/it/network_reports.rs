@@ -10,7 +10,7 @@ use handler::{
     network::{NetworkEvents, Registration},
     output::Event,
     payload::Payloads,
-    uplink::{LastHeardTimes, Runs, Uplinks},
+    uplink::{LastHeardTimes, RunCounters, Uplinks},
 };
 use history::Outcome;
 use runtime::Sources;
@@ -48,7 +48,7 @@ impl Fixture {
             history: None,
             shows_version: false,
             trials: Default::default(),
-            runs: Arc::new(Runs::new(clock.clone())),
+            runs: Arc::new(RunCounters::new(clock.clone())),
             last_heard: Arc::new(LastHeardTimes::new(clock.clone())),
         };
         let outgoing = Arc::new(Outgoing::new(store, output.clone(), clock.clone()));

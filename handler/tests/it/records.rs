@@ -10,7 +10,7 @@ use handler::{
     application::{Application, Applications, JoinKeyChange, VersionOrigin},
     device::{Device, Devices, Lorawan},
     payload::{Payload, Payloads, Run},
-    uplink::{Frame, LastHeardTimes, Reader, Runs, Uplinks},
+    uplink::{Frame, LastHeardTimes, Reader, RunCounters, Uplinks},
 };
 use runtime::{Engine, Limits, Pool, Priority, Sources};
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ impl Fixture {
             history: None,
             shows_version: false,
             trials: Default::default(),
-            runs: Arc::new(Runs::new(ManualClock::new())),
+            runs: Arc::new(RunCounters::new(ManualClock::new())),
             last_heard: Arc::new(LastHeardTimes::new(ManualClock::new())),
         };
         Self { store, applications, output, uplinks }

@@ -7,7 +7,7 @@ use handler::{
     application::{Application, Applications, JoinKeyChange, VersionOrigin},
     device::Devices,
     payload::Payloads,
-    uplink::{ApplicationRuns, Frame, LastHeardTimes, RunFailure, Runs, Uplinks},
+    uplink::{ApplicationRuns, Frame, LastHeardTimes, RunCounters, RunFailure, Uplinks},
 };
 use runtime::{FailureKind, Sources};
 use server::usage::Usage;
@@ -49,7 +49,7 @@ impl Fixture {
             history: None,
             shows_version: false,
             trials: Default::default(),
-            runs: Arc::new(Runs::new(clock.clone())),
+            runs: Arc::new(RunCounters::new(clock.clone())),
             last_heard: Arc::new(LastHeardTimes::new(clock)),
         };
         Self { applications, devices, uplinks }

@@ -16,7 +16,7 @@ use handler::{
     output::Event,
     payload::Payloads,
     silence::{Environment, SilenceWatch},
-    uplink::{Frame, LastHeardTimes, Runs, Uplinks},
+    uplink::{Frame, LastHeardTimes, RunCounters, Uplinks},
 };
 use history::History;
 use server::{ledger::Owners, usage::Usage};
@@ -126,7 +126,7 @@ impl Place {
             history: history.clone(),
             shows_version: false,
             trials: Default::default(),
-            runs: Arc::new(Runs::new(clock.clone())),
+            runs: Arc::new(RunCounters::new(clock.clone())),
             last_heard: last_heard.clone(),
         };
         let turns = match kind {

@@ -16,7 +16,7 @@ use handler::{
     network::{NetworkEvents, Registration},
     output::Event,
     payload::Payloads,
-    uplink::{LastHeardTimes, Runs, Uplinks},
+    uplink::{LastHeardTimes, RunCounters, Uplinks},
 };
 use mqtt::{DownlinkRefusal, DownlinkSink, Offer, PublishedDownlink};
 use server::{
@@ -141,7 +141,7 @@ impl Fixture {
             history: None,
             shows_version: false,
             trials: Default::default(),
-            runs: Arc::new(Runs::new(Arc::new(SystemClock))),
+            runs: Arc::new(RunCounters::new(Arc::new(SystemClock))),
             last_heard: Arc::new(LastHeardTimes::new(Arc::new(SystemClock))),
         };
         let events = NetworkEvents {

@@ -12,7 +12,7 @@ use handler::{
     device::{Device, Devices, Lorawan},
     output::Event,
     payload::Payloads,
-    uplink::{Frame, LastHeardTimes, Runs, Uplinks},
+    uplink::{Frame, LastHeardTimes, RunCounters, Uplinks},
 };
 use server::usage::Usage;
 use store::{Key, Store, StoreClock, Tag};
@@ -130,7 +130,7 @@ async fn devices_of_the_share_have_the_candidate_and_keep_it() {
         history: None,
         shows_version: true,
         trials: Default::default(),
-        runs: Arc::new(Runs::new(ManualClock::new())),
+        runs: Arc::new(RunCounters::new(ManualClock::new())),
         last_heard: Arc::new(LastHeardTimes::new(ManualClock::new())),
     };
     fixture.store.take_reads();
