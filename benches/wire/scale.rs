@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use api::handler::DeviceIdentifier;
 use server::telemetry::Metrics;
+use types::DevicePath;
 
 use crate::{
     dataset::{self, Dataset},
@@ -60,7 +61,7 @@ async fn cost(
     let look_up = median_us(async |number| {
         let (app_id, dev_id) =
             (dataset::app_id(number % applications), dataset::dev_id(number / applications % devices));
-        store.get_with_summary(&app_id, &dev_id).await.unwrap();
+        store.get_with_summary(DevicePath { app_id: &app_id, dev_id: &dev_id }).await.unwrap();
     });
     let look_up = look_up.await;
     drop(store);

@@ -122,7 +122,7 @@ impl Uplinks {
 
     /// The device, and the application as this device has it.
     async fn look_up(&self, frame: Frame) -> Result<FoundUplink, Error> {
-        let (application, device) = self.devices.get_with_summary(&frame.app_id, &frame.dev_id).await?;
+        let (application, device) = self.devices.get_with_summary(frame.path()).await?;
         Ok(FoundUplink::new(frame, device, application))
     }
 

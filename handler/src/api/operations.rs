@@ -140,9 +140,9 @@ impl Operations {
         deleted
     }
 
-    pub(crate) async fn get_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
-        self.access.allow(caller, app_id, &[ApplicationRight::Devices], Purpose::Read).await?;
-        self.devices.get(app_id, dev_id).await
+    pub(crate) async fn get_device(&self, caller: Caller, path: DevicePath<'_>) -> Result<Device, Error> {
+        self.access.allow(caller, path.app_id, &[ApplicationRight::Devices], Purpose::Read).await?;
+        self.devices.get(path).await
     }
 
     pub(crate) async fn set_device(self: &Arc<Self>, caller: Caller, device: Device) -> Result<(), Error> {
@@ -169,7 +169,8 @@ impl Operations {
         self.access.allow(caller, &app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
         self.applications.check_registered(&app_id).await?;
         let permit = self.permit(credential, &app_id).await?;
-        uncancellable(async move { this.remove_device(permit, &app_id, &dev_id).await }).await
+        uncancellable(async move { this.remove_device(permit, DevicePath { app_id: &app_id, dev_id: &dev_id }).await })
+            .await
     }
 
     /// The token with which network brokers are called in the caller's name; none if there are no network brokers.
@@ -229,33 +230,27 @@ impl Operations {
     pub(crate) async fn schedule_downlink(
         &self,
         caller: Caller,
-        app_id: &AppId,
-        dev_id: &DevId,
+        path: DevicePath<'_>,
         downlink: &Downlink,
     ) -> Result<Scheduled, Error> {
         let usage = caller.usage.clone();
-        self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Change).await?;
-        self.applications.check_registered(app_id).await?;
+        self.access.allow(caller, path.app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Change).await?;
+        self.applications.check_registered(path.app_id).await?;
         let origin = Origin { is_late: false, usage: &usage, kept: &mut || () };
-        self.downlinks.schedule(DevicePath { app_id, dev_id }, downlink, origin).await
+        self.downlinks.schedule(path, downlink, origin).await
     }
 
     /// Lists the queue of a device.
-    pub(crate) async fn list_downlinks(
-        &self,
-        caller: Caller,
-        app_id: &AppId,
-        dev_id: &DevId,
-    ) -> Result<Vec<Downlink>, Error> {
+    pub(crate) async fn list_downlinks(&self, caller: Caller, path: DevicePath<'_>) -> Result<Vec<Downlink>, Error> {
         let rights = [ApplicationRight::Devices, ApplicationRight::MessagesDownWrite];
-        self.access.allow(caller, app_id, &rights, Purpose::Read).await?;
-        self.downlinks.list(DevicePath { app_id, dev_id }).await
+        self.access.allow(caller, path.app_id, &rights, Purpose::Read).await?;
+        self.downlinks.list(path).await
     }
 
     /// Empties the queue of a device.
-    pub(crate) async fn clear_downlinks(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Change).await?;
-        self.downlinks.clear(DevicePath { app_id, dev_id }).await
+    pub(crate) async fn clear_downlinks(&self, caller: Caller, path: DevicePath<'_>) -> Result<(), Error> {
+        self.access.allow(caller, path.app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Change).await?;
+        self.downlinks.clear(path).await
     }
 
     /// Decodes a payload with the functions in the request, and returns it with the result. Stores and publishes nothing.
@@ -310,12 +305,11 @@ impl Operations {
     pub(crate) async fn challenge(
         &self,
         caller: Caller,
-        app_id: &AppId,
-        dev_id: &DevId,
+        path: DevicePath<'_>,
         request: &JoinRequest,
     ) -> Result<Vec<u8>, Error> {
         self.network_brokers.allow(&self.access, caller).await?;
-        self.joins.challenge(app_id, dev_id, request).await
+        self.joins.challenge(path, request).await
     }
 
     pub(crate) async fn activate(

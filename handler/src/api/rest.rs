@@ -48,7 +48,7 @@ use crate::{
     Error,
     api::{
         operations::Operations,
-        wire::{app_id, dev_id},
+        wire::{app_id, device_ids},
     },
     registry::device,
 };
@@ -75,6 +75,12 @@ struct DevicePath {
     /// The device.
     #[schemars(with = "DevId")]
     dev_id: String,
+}
+
+impl DevicePath {
+    fn ids(&self) -> Result<(AppId, DevId), Error> {
+        device_ids(&self.app_id, &self.dev_id)
+    }
 }
 
 /// Which page of a list to read.
@@ -287,8 +293,8 @@ async fn get_device(
     Path(path): Path<DevicePath>,
     Presented(caller): Presented,
 ) -> HttpResult<Json<body::Device>> {
-    let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
-    let device = operations.get_device(caller?, &app_id, &dev_id).await?;
+    let ids = path.ids()?;
+    let device = operations.get_device(caller?, (&ids).into()).await?;
     Ok(Json(device.into()))
 }
 
@@ -328,7 +334,7 @@ async fn delete_device(
     Path(path): Path<DevicePath>,
     Presented(caller): Presented,
 ) -> HttpResult {
-    let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
+    let (app_id, dev_id) = path.ids()?;
     operations.delete_device(caller?, app_id, dev_id).await?;
     Ok(Json(Empty {}))
 }

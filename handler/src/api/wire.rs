@@ -36,8 +36,8 @@ pub(crate) fn app_id(text: &str) -> Result<AppId, Error> {
     Ok(text.parse()?)
 }
 
-pub(crate) fn dev_id(text: &str) -> Result<DevId, Error> {
-    Ok(text.parse()?)
+pub(crate) fn device_ids(app_id: &str, dev_id: &str) -> Result<(AppId, DevId), Error> {
+    Ok((app_id.parse()?, dev_id.parse()?))
 }
 
 impl TryFrom<HandlerApplication> for SentApplication {
@@ -79,7 +79,7 @@ impl TryFrom<DeviceBody> for Device {
         let Some(lorawan) = body.lorawan_device else {
             return Err(Error::invalid("Device", "lorawan_device is missing"));
         };
-        let (app_id, dev_id): (AppId, DevId) = (body.app_id.parse()?, body.dev_id.parse()?);
+        let (app_id, dev_id) = device_ids(&body.app_id, &body.dev_id)?;
         if lorawan.app_id != app_id.as_str() || lorawan.dev_id != dev_id.as_str() {
             let rule = "app_id and dev_id of lorawan_device must be those of the device";
             return Err(Error::invalid("Device", rule));

@@ -77,13 +77,8 @@ pub(crate) struct Activated {
 impl Joins {
     /// The join request as the device itself would have signed it. This shows a network broker which handler knows the
     /// device.
-    pub(crate) async fn challenge(
-        &self,
-        app_id: &AppId,
-        dev_id: &DevId,
-        request: &JoinRequest,
-    ) -> Result<Vec<u8>, Error> {
-        let device = self.devices.get(app_id, dev_id).await?;
+    pub(crate) async fn challenge(&self, path: DevicePath<'_>, request: &JoinRequest) -> Result<Vec<u8>, Error> {
+        let device = self.devices.get(path).await?;
         request.signed_with(key(&device)?)
     }
 
@@ -108,7 +103,7 @@ impl Joins {
     async fn activate(&self, request: &ActivationRequest) -> Result<(Device, Activated), Error> {
         let accept = request.join_accept.as_ref();
         let accept = accept.ok_or_else(|| Error::invalid("Activation", "No gateways available for downlink"))?;
-        let device = self.devices.get(&request.app_id, &request.dev_id).await?;
+        let device = self.devices.get(request.path()).await?;
         request.check(&device)?;
         let device = if device.is_template() { self.find_or_register(&device, request).await? } else { device };
         let begin = |device: &Device, used: &Nonces| {
@@ -141,7 +136,7 @@ impl Joins {
     async fn find_or_register(&self, template: &Device, request: &ActivationRequest) -> Result<Device, Error> {
         let new = template.registered_on_join(request.join_request.dev_eui, self.clock.now())?;
         if let Some(dev_id) = self.devices.find_by_euis(&new).await? {
-            return self.devices.get(&new.app_id, &dev_id).await;
+            return self.devices.get(DevicePath { app_id: &new.app_id, dev_id: &dev_id }).await;
         }
         let key = self.allow_registration(&new.app_id).await?;
         match self.register(&new, key).await {
@@ -151,7 +146,7 @@ impl Joins {
             }
             // The same device sent two join requests at once.
             Err(error @ Error::AlreadyExists { .. }) => match self.devices.find_by_euis(&new).await? {
-                Some(dev_id) => self.devices.get(&new.app_id, &dev_id).await,
+                Some(dev_id) => self.devices.get(DevicePath { app_id: &new.app_id, dev_id: &dev_id }).await,
                 None => Err(error),
             },
             Err(error) => Err(error),
@@ -185,8 +180,7 @@ impl Joins {
         let activation =
             Activation { error: Some(error.to_string()), metadata: Metadata::default(), ..request.activation() };
         // The join is refused either way, and the device tries again.
-        let path = DevicePath { app_id: &request.app_id, dev_id: &request.dev_id };
-        self.publish(path, Event::ActivationError(activation)).forget();
+        self.publish(request.path(), Event::ActivationError(activation)).forget();
     }
 
     fn publish(&self, DevicePath { app_id, dev_id }: DevicePath<'_>, event: Event) -> PublishReceipt {
@@ -195,6 +189,10 @@ impl Joins {
 }
 
 impl ActivationRequest {
+    fn path(&self) -> DevicePath<'_> {
+        DevicePath { app_id: &self.app_id, dev_id: &self.dev_id }
+    }
+
     /// Checks that the device sent it: the signature is made with its key, and the EUIs are the registered ones.
     fn check(&self, device: &Device) -> Result<(), Error> {
         let key = key(device)?;

@@ -1,7 +1,7 @@
 //! Uplink frames as they are received.
 
 use history::usual_seed;
-use types::{AppId, DevId, Metadata, NetworkUplink, Timestamp};
+use types::{AppId, DevId, DevicePath, Metadata, NetworkUplink, Timestamp};
 
 use crate::{
     Error,
@@ -39,6 +39,10 @@ pub struct Frame {
 }
 
 impl Frame {
+    pub(crate) fn path(&self) -> DevicePath<'_> {
+        DevicePath { app_id: &self.app_id, dev_id: &self.dev_id }
+    }
+
     /// A frame that no device sent; [`Error::Invalid`] if the payload is longer than a frame can carry.
     pub fn simulated(
         app_id: AppId,

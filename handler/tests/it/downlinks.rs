@@ -24,6 +24,7 @@ use server::{
 };
 use store::{Batch, Commit, Key, Store, StoreClock, Tag};
 use testing::{FailingStore, ManualClock};
+use types::DevicePath;
 
 use crate::{
     harness::{APPS, Harness, mqtt_client::MqttClient, router, sealer},
@@ -258,7 +259,7 @@ async fn limits_a_queue_and_deletes_it_with_its_device() {
     assert_eq!(fixture.queue("app-one").await.len(), 32);
 
     let dev_id = "dev".parse().unwrap();
-    fixture.devices.delete(&id("app-one"), &dev_id).await.unwrap();
+    fixture.devices.delete(DevicePath { app_id: &id("app-one"), dev_id: &dev_id }).await.unwrap();
     fixture.devices.set(device("app-one")).await.unwrap();
     assert_eq!(fixture.queue("app-one").await, []);
 }

@@ -9,7 +9,7 @@ use handler::{
 };
 use store::{Batch, Commit, Key, Store, Tag};
 use testing::{FailingStore, ManualClock, RecordingStore};
-use types::{AppEui, DevEui, Kind, Kinded};
+use types::{AppEui, DevEui, DevicePath, Kind, Kinded};
 
 use crate::{
     harness::sealer,
@@ -35,7 +35,7 @@ fn same(app_id: &str) -> Device {
 }
 
 async fn has_device(devices: &Devices, app_id: &str) -> bool {
-    devices.get(&id(app_id), &same(app_id).dev_id).await.is_ok()
+    devices.get(DevicePath { app_id: &id(app_id), dev_id: &same(app_id).dev_id }).await.is_ok()
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn a_pair_without_a_holder_gets_one_when_its_device_is_read() {
     assert_eq!(devices.set(same("app-two")).await.unwrap_err().kind(), Kind::AlreadyExists);
     // A pair that somebody holds is left to its holder.
     assert!(has_device(&devices, "app-one").await);
-    devices.delete(&id("app-one"), &same("app-one").dev_id).await.unwrap();
+    devices.delete(DevicePath { app_id: &id("app-one"), dev_id: &same("app-one").dev_id }).await.unwrap();
     devices.set(same("app-two")).await.unwrap();
 }
 
@@ -126,7 +126,7 @@ async fn a_killed_deletion_frees_the_pair() {
         let (_, devices) = applications(store.clone(), clock).await;
         devices.set(same("app-one")).await.unwrap();
         store.fail_after(commits);
-        _ = devices.delete(&id("app-one"), &same("app-one").dev_id).await;
+        _ = devices.delete(DevicePath { app_id: &id("app-one"), dev_id: &same("app-one").dev_id }).await;
         store.recover();
         let is_free = !has_device(&devices, "app-one").await;
         assert_eq!(devices.set(same("app-two")).await.is_ok(), is_free, "after {commits} commits");

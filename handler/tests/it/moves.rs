@@ -54,7 +54,7 @@ impl Fixture {
             let (counters, nonces) = (format!("frame-counters/{dev_id}"), format!("nonces/{dev_id}"));
             let kept = self.store.get(&[key(app_id, &counters), key(app_id, &nonces)]).await.unwrap();
             let kept: Vec<_> = kept.into_iter().flatten().map(|entry| entry.value).collect();
-            match self.devices.get(&id(app_id), &dev_id.parse().unwrap()).await {
+            match self.devices.get((&place(app_id, dev_id)).into()).await {
                 Ok(device) => {
                     assert_eq!(device, counted(mover(app_id, dev_id)));
                     assert_eq!(kept, [COUNTERS, NONCES]);
@@ -166,7 +166,7 @@ async fn a_device_moves_whole_there_and_back(fixture: Fixture) {
     let error = fixture.devices.move_device(&back()).await.err().unwrap();
     assert_eq!(error.to_string(), "Device app-one:dev already exists");
     fixture.check_euis_of("app-two").await;
-    fixture.devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap();
+    fixture.devices.delete((&place("app-one", "dev")).into()).await.unwrap();
     fixture.devices.move_device(&back()).await.unwrap();
     assert_eq!(fixture.places().await, ["app-one"]);
     fixture.check_euis_of("app-one").await;
@@ -270,7 +270,7 @@ async fn a_move_that_is_undone_after_a_kill_gives_the_euis_back_at_once() {
         let (_, fixture, _) = killed_after(commits).await;
         fixture.resume().await;
         assert_eq!(fixture.places().await, ["app-one"], "after {commits} commits");
-        fixture.devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap();
+        fixture.devices.delete((&place("app-one", "dev")).into()).await.unwrap();
         let registered = fixture.devices.set(mover("app-two", "new")).await;
         assert!(registered.is_ok(), "after {commits} commits: {registered:?}");
     }
@@ -300,9 +300,9 @@ async fn nobody_takes_the_id_or_the_euis_of_a_device_that_moves() {
         assert_eq!(error.kind(), Kind::Conflict, "{app_id} {dev_id}: {error}");
     }
     // Whoever asks for it where it arrives tries again; where it was, it is gone.
-    let error = fixture.devices.get(&id("app-two"), &"new".parse().unwrap()).await.unwrap_err();
+    let error = fixture.devices.get((&place("app-two", "new")).into()).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Conflict, "{error}");
-    let error = fixture.devices.get(&id("app-one"), &"dev".parse().unwrap()).await.unwrap_err();
+    let error = fixture.devices.get((&place("app-one", "dev")).into()).await.unwrap_err();
     assert_eq!(error.kind(), Kind::NotFound, "{error}");
     let error = fixture.devices.move_device(&there()).await.err().unwrap();
     assert_eq!(error.kind(), Kind::Conflict, "{error}");
@@ -317,7 +317,7 @@ async fn a_device_goes_back_if_its_new_id_was_taken_after_a_kill() {
     fixture.devices.set(Device { lorawan: Lorawan::default(), ..mover("app-two", "new") }).await.unwrap();
     let error = fixture.devices.complete_move(&there()).await.unwrap_err();
     assert_eq!(error.to_string(), "Device app-two:new already exists");
-    fixture.devices.delete(&id("app-two"), &"new".parse().unwrap()).await.unwrap();
+    fixture.devices.delete((&place("app-two", "new")).into()).await.unwrap();
     assert_eq!(fixture.places().await, ["app-one"]);
     fixture.check_euis_of("app-one").await;
     assert_eq!(fixture.devices.moves(None).await.unwrap(), []);

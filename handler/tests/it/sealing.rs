@@ -15,6 +15,7 @@ use server::{
 };
 use store::{Batch, Commit, Embedded, Key, Store, StoreClock, Tag};
 use testing::ManualClock;
+use types::DevicePath;
 
 use crate::{
     harness::sealer,
@@ -66,14 +67,15 @@ async fn seals_every_key_in_the_store() {
             assert!(!text.contains(&secret.to_uppercase()), "{text}");
         }
     }
-    let dev_id = "dev".parse().unwrap();
+    let (app_id, dev_id) = (id("app-one"), "dev".parse().unwrap());
+    let path = DevicePath { app_id: &app_id, dev_id: &dev_id };
     assert_eq!(applications.get(&id("app-one")).await.unwrap(), with_key());
-    assert_eq!(devices.get(&id("app-one"), &dev_id).await.unwrap(), with_keys());
+    assert_eq!(devices.get(path).await.unwrap(), with_keys());
     assert_eq!(devices.list(&id("app-one"), 0, 10, &Usage::default()).await.unwrap().devices, [with_keys()]);
     // An update keeps the keys that it leaves out. What an uplink reads has no keys.
     devices.set(device("app-one")).await.unwrap();
-    assert_eq!(devices.get(&id("app-one"), &dev_id).await.unwrap(), with_keys());
-    let (summary, read) = devices.get_with_summary(&id("app-one"), &dev_id).await.unwrap();
+    assert_eq!(devices.get(path).await.unwrap(), with_keys());
+    let (summary, read) = devices.get_with_summary(path).await.unwrap();
     assert_eq!((summary.register_on_join_access_key, read), (None, device("app-one")));
 }
 
@@ -90,9 +92,10 @@ async fn reads_old_records_with_plain_keys_and_seals_them_on_the_next_write() {
         .put(key("handler/application"), old(json!(with_key().summary())))
         .put(key("handler/device/dev"), old(json!(with_keys())));
     assert_eq!(store.commit(batch).await.unwrap(), Commit::Done);
-    let dev_id = "dev".parse().unwrap();
+    let (app_id, dev_id) = (id("app-one"), "dev".parse().unwrap());
+    let path = DevicePath { app_id: &app_id, dev_id: &dev_id };
     assert_eq!(applications.get(&id("app-one")).await.unwrap(), with_key());
-    assert_eq!(devices.get(&id("app-one"), &dev_id).await.unwrap(), with_keys());
+    assert_eq!(devices.get(path).await.unwrap(), with_keys());
 
     devices.set(device("app-one")).await.unwrap();
     applications.set(with_key(), JoinKeyChange::Replace, VersionOrigin::default()).await.unwrap();
@@ -100,7 +103,7 @@ async fn reads_old_records_with_plain_keys_and_seals_them_on_the_next_write() {
         let text = String::from_utf8_lossy(&entry.value);
         assert!(SECRETS.iter().all(|secret| !text.contains(secret)), "{text}");
     }
-    assert_eq!(devices.get(&id("app-one"), &dev_id).await.unwrap(), with_keys());
+    assert_eq!(devices.get(path).await.unwrap(), with_keys());
 }
 
 #[tokio::test]

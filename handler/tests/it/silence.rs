@@ -23,7 +23,7 @@ use server::{ledger::Owners, usage::Usage};
 use store::{Embedded, Entry, Key, Store, Tag};
 use testing::{FixedRandom, ManualClock};
 use tokio_util::sync::CancellationToken;
-use types::{AppId, Clock, DevId, SILENT_AFTER, SilentEvent};
+use types::{AppId, Clock, DevId, DevicePath, SILENT_AFTER, SilentEvent};
 
 use crate::{
     harness::{recording_output::RecordingOutput, sealer},
@@ -313,12 +313,12 @@ async fn without_history_a_process_only_reports_what_it_can_know() {
 async fn a_deleted_device_is_not_reported_and_a_new_one_with_its_id_begins_anew() {
     let place = Place::with_time().await;
     let mut handler = place.handler(Kind::Alone).await;
-    place.devices.delete(&app(), &dev("dev")).await.unwrap();
+    place.devices.delete(DevicePath { app_id: &app(), dev_id: &dev("dev") }).await.unwrap();
     handler.clock.advance(HOUR / 2);
     place.put("dev", "").await;
     assert!(handler.look_after(HOUR - MINUTE).await.is_empty());
     assert_eq!(handler.look_after(MINUTE).await, ["dev"]);
-    place.devices.delete(&app(), &dev("dev")).await.unwrap();
+    place.devices.delete(DevicePath { app_id: &app(), dev_id: &dev("dev") }).await.unwrap();
     assert!(handler.look_after(HOUR * 2).await.is_empty() && !place.has_alarms().await);
 }
 

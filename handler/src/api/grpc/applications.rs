@@ -16,7 +16,7 @@ use crate::{
     Error,
     api::{
         operations::DownlinkInput,
-        wire::{app_id, dev_id, dry_run_application, uplink_input},
+        wire::{app_id, device_ids, dry_run_application, uplink_input},
     },
 };
 
@@ -48,8 +48,8 @@ impl ApplicationManager for Service {
 
     async fn get_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<Device>, Status> {
         let (caller, message) = split(request)?;
-        let (app_id, dev_id) = (app_id(&message.app_id)?, dev_id(&message.dev_id)?);
-        let device = self.operations.get_device(caller, &app_id, &dev_id).await?;
+        let ids = device_ids(&message.app_id, &message.dev_id)?;
+        let device = self.operations.get_device(caller, (&ids).into()).await?;
         Ok(Response::new(body::Device::from(device).into()))
     }
 
@@ -62,7 +62,7 @@ impl ApplicationManager for Service {
 
     async fn delete_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<()>, Status> {
         let (caller, message) = split(request)?;
-        let (app_id, dev_id) = (app_id(&message.app_id)?, dev_id(&message.dev_id)?);
+        let (app_id, dev_id) = device_ids(&message.app_id, &message.dev_id)?;
         self.operations.delete_device(caller, app_id, dev_id).await?;
         Ok(Response::new(()))
     }

@@ -9,7 +9,7 @@ use tonic::{Request, Response, Status};
 
 use super::Service;
 use crate::{
-    api::wire::{app_id, dev_id},
+    api::wire::device_ids,
     network::join::{ActivationRequest, JoinRequest},
 };
 
@@ -20,9 +20,9 @@ impl Handler for Service {
         request: Request<ActivationChallengeRequest>,
     ) -> Result<Response<ActivationChallengeResponse>, Status> {
         let (caller, message) = split(request)?;
-        let (app_id, dev_id) = (app_id(&message.app_id)?, dev_id(&message.dev_id)?);
+        let ids = device_ids(&message.app_id, &message.dev_id)?;
         let join_request = JoinRequest::parse(&message.payload)?;
-        let payload = self.operations.challenge(caller, &app_id, &dev_id, &join_request).await?;
+        let payload = self.operations.challenge(caller, (&ids).into(), &join_request).await?;
         Ok(Response::new(ActivationChallengeResponse { payload, message: None }))
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use server::status::ErrorChain;
 use tokio::time::{sleep, timeout};
-use types::{AppId, Credential, DevId};
+use types::{AppId, Credential, DevicePath};
 
 use super::Operations;
 use crate::{Error, registry::device::Deletion};
@@ -56,8 +56,8 @@ impl Operations {
         let (mut last, mut result) = (None, Ok(()));
         loop {
             let deleted = self.devices.deletions(last.as_ref()).await?;
-            for (app_id, dev_id) in &deleted {
-                result = result.and(self.resume_device(app_id, dev_id).await);
+            for ids in &deleted {
+                result = result.and(self.resume_device(ids.into()).await);
             }
             last = deleted.into_iter().last();
             if last.is_none() {
@@ -67,8 +67,9 @@ impl Operations {
     }
 
     /// A device that has the id by now keeps its records.
-    async fn resume_device(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        let Some(deletion) = self.devices.deletion(app_id, dev_id).await? else { return Ok(()) };
+    async fn resume_device(&self, path: DevicePath<'_>) -> Result<(), Error> {
+        let Some(deletion) = self.devices.deletion(path).await? else { return Ok(()) };
+        let DevicePath { app_id, dev_id } = path;
         self.history.remove_device_until(app_id, dev_id, deletion.until).await?;
         tracing::info!(%app_id, %dev_id, "completed the deletion of a device");
         self.devices.end_deletion(&deletion).await

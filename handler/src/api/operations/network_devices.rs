@@ -4,7 +4,7 @@
 //! replace the same ones, and those of one of them would stay in the network server.
 
 use server::{status::ErrorChain, usage::Usage};
-use types::{AppId, Credential, DevId, Secret};
+use types::{AppId, Credential, DevicePath, Secret};
 
 use super::Operations;
 use crate::{
@@ -40,20 +40,16 @@ impl Operations {
     }
 
     /// Deletes a device, in the network servers first, if there are any.
-    pub(super) async fn remove_device(
-        &self,
-        permit: Option<Permit>,
-        app_id: &AppId,
-        dev_id: &DevId,
-    ) -> Result<(), Error> {
-        let delete = self.devices.delete(app_id, dev_id);
+    pub(super) async fn remove_device(&self, permit: Option<Permit>, path: DevicePath<'_>) -> Result<(), Error> {
+        let delete = self.devices.delete(path);
         let deletion = match &permit {
             None => delete.await?,
             Some(Permit { lock, token }) => {
-                let device = self.devices.get(app_id, dev_id).await?;
+                let device = self.devices.get(path).await?;
                 self.network_brokers.delete((lock, token), (&self.devices, delete), &device).await?
             }
         };
+        let DevicePath { app_id, dev_id } = path;
         self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
         // The device is gone, whatever is left of its messages.
         if let Err(error) = self.delete_history(&deletion).await {
@@ -82,7 +78,7 @@ impl Operations {
     pub(super) async fn relocate_device(&self, permits: Option<[Permit; 2]>, moving: &Move) -> Result<Moved, Error> {
         let Some([from, to]) = &permits else { return self.devices.move_device(moving).await };
         let (app_id, dev_id) = &moving.from;
-        let released = self.released_by(&self.devices.get(app_id, dev_id).await?);
+        let released = self.released_by(&self.devices.get(DevicePath { app_id, dev_id }).await?);
         // First, for the case that this process is killed or a network broker is away after the move. As long as the
         // device has not moved, nothing comes of it.
         if let Some(released) = &released {
@@ -130,7 +126,7 @@ impl Operations {
             }
             for device in devices {
                 let permit = Permit { lock: self.network_brokers.lock(app_id).await?, token: token.clone() };
-                match self.remove_device(Some(permit), app_id, &device.dev_id).await {
+                match self.remove_device(Some(permit), device.path()).await {
                     // Somebody else has deleted it,
                     Ok(()) | Err(Error::NotFound { what: "Device", .. }) => {}
                     // or the application, and then its devices are deleted with it.

@@ -13,10 +13,7 @@ use server::{
 use types::Kind;
 
 use super::{DevicePath, HttpResult, Shared};
-use crate::api::{
-    operations::Operations,
-    wire::{app_id, dev_id, downlink},
-};
+use crate::api::{operations::Operations, wire::downlink};
 
 pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
     let downlinks = get_with(list, |op| {
@@ -43,8 +40,8 @@ async fn schedule(
     Presented(caller): Presented,
     JsonObject(body): JsonObject<body::Downlink>,
 ) -> HttpResult<Json<body::Downlink>> {
-    let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
-    let scheduled = operations.schedule_downlink(caller?, &app_id, &dev_id, &downlink::downlink(body)?).await?;
+    let ids = path.ids()?;
+    let scheduled = operations.schedule_downlink(caller?, (&ids).into(), &downlink::downlink(body)?).await?;
     Ok(Json(downlink::scheduled_body(scheduled)))
 }
 
@@ -53,13 +50,13 @@ async fn list(
     Path(path): Path<DevicePath>,
     Presented(caller): Presented,
 ) -> HttpResult<Json<DownlinkList>> {
-    let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
-    let queue = operations.list_downlinks(caller?, &app_id, &dev_id).await?;
+    let ids = path.ids()?;
+    let queue = operations.list_downlinks(caller?, (&ids).into()).await?;
     Ok(Json(DownlinkList { downlinks: queue.into_iter().map(downlink::queued_body).collect() }))
 }
 
 async fn clear(State(operations): Shared, Path(path): Path<DevicePath>, Presented(caller): Presented) -> HttpResult {
-    let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
-    operations.clear_downlinks(caller?, &app_id, &dev_id).await?;
+    let ids = path.ids()?;
+    operations.clear_downlinks(caller?, (&ids).into()).await?;
     Ok(Json(Empty {}))
 }

@@ -5,14 +5,14 @@ use api::{
     rest::handler::MovedDevice as Body,
 };
 
-use super::{app_id, dev_id};
+use super::device_ids;
 use crate::{Error, registry::device::Move};
 
 /// The move in a request; an empty id in the new application is the one that the device has.
 pub(crate) fn device_move(request: &MoveDeviceRequest) -> Result<Move, Error> {
     let MoveDeviceRequest { app_id: from, dev_id: id, to_app_id, to_dev_id } = request;
     let to_id = if to_dev_id.is_empty() { id } else { to_dev_id };
-    Ok(Move { from: (app_id(from)?, dev_id(id)?), to: (app_id(to_app_id)?, dev_id(to_id)?) })
+    Ok(Move { from: device_ids(from, id)?, to: device_ids(to_app_id, to_id)? })
 }
 
 /// The body about a device that was moved, and how many downlinks were dropped then.

@@ -2,7 +2,7 @@
 
 use api::{downlink::Downlink as Message, rest::handler::Downlink as Body};
 use serde_json::value::RawValue;
-use types::{AppId, DevId, Downlink};
+use types::{DevicePath, Downlink};
 
 use crate::{
     Error,
@@ -53,19 +53,15 @@ pub(crate) fn body(message: Message) -> Result<Body, Error> {
 }
 
 /// The message of a downlink that was put into the queue of its device.
-pub(crate) fn scheduled_message(
-    app_id: &AppId,
-    dev_id: &DevId,
-    Scheduled { downlink, warnings, .. }: Scheduled,
-) -> Message {
-    Message { warnings, ..queued_message(app_id, dev_id, downlink) }
+pub(crate) fn scheduled_message(path: DevicePath<'_>, Scheduled { downlink, warnings, .. }: Scheduled) -> Message {
+    Message { warnings, ..queued_message(path, downlink) }
 }
 
 /// The message of a downlink in the queue of a device.
-pub(crate) fn queued_message(app_id: &AppId, dev_id: &DevId, downlink: Downlink) -> Message {
+pub(crate) fn queued_message(path: DevicePath<'_>, downlink: Downlink) -> Message {
     Message {
-        app_id: app_id.to_string(),
-        dev_id: dev_id.to_string(),
+        app_id: path.app_id.to_string(),
+        dev_id: path.dev_id.to_string(),
         port: downlink.port.into(),
         confirmed: downlink.confirmed,
         payload_raw: downlink.payload_raw.unwrap_or_default(),

@@ -3,7 +3,7 @@
 use api::{broker::DeduplicatedDeviceActivationRequest, lorawan, protocol};
 use types::{AppEui, DevEui};
 
-use super::{app_id, dev_id};
+use super::device_ids;
 use crate::{
     Error,
     network::{
@@ -22,9 +22,10 @@ impl TryFrom<&DeduplicatedDeviceActivationRequest> for ActivationRequest {
             return Err(Error::invalid("Activation", "AppEUI and DevEUI are not those of the payload"));
         }
         let template = message.response_template.as_ref().filter(|template| template.downlink_option.is_some());
+        let (app_id, dev_id) = device_ids(&message.app_id, &message.dev_id)?;
         Ok(Self {
-            app_id: app_id(&message.app_id)?,
-            dev_id: dev_id(&message.dev_id)?,
+            app_id,
+            dev_id,
             join_request,
             join_accept: template.map(|template| JoinAccept::parse(&template.payload)).transpose()?,
             metadata: metadata(

@@ -4,7 +4,7 @@
 //! change is stored, so that nobody else takes them meanwhile. What was told in vain is put back.
 
 use server::status::ErrorChain;
-use types::{ComponentId, Kind, Kinded, Secret};
+use types::{ComponentId, DevicePath, Kind, Kinded, Secret};
 
 use super::{
     ApplicationLock, NetworkBrokers,
@@ -159,7 +159,7 @@ impl NetworkBrokers {
         for changed in before.into_iter().chain(is_device.then_some(device)) {
             match devices.find_by_euis(changed).await? {
                 Some(dev_id) => {
-                    let kept = devices.get(&changed.app_id, &dev_id).await?;
+                    let kept = devices.get(DevicePath { app_id: &changed.app_id, dev_id: &dev_id }).await?;
                     client.set_device(token, &message(&kept)).await.map_err(|error| failed(id, error))?;
                 }
                 None => self.delete_at(id, &client, token, changed).await?,

@@ -13,7 +13,7 @@ use tokio::{
     sync::Notify,
     time::{Interval, MissedTickBehavior, interval, sleep, timeout},
 };
-use types::{AppId, ComponentId, DevId, DevicePath, Kind, Kinded, Scope, Secret};
+use types::{AppId, ComponentId, DevicePath, Kind, Kinded, Scope, Secret};
 
 use super::{
     NetworkBrokers,
@@ -143,7 +143,7 @@ impl Reconciler {
             let client = persist(|| self.connect()).await?;
             for dev_id in &page {
                 pace.tick().await;
-                let found = match persist(|| self.check(&client, &token, app_id, dev_id)).await {
+                let found = match persist(|| self.check(&client, &token, DevicePath { app_id, dev_id })).await {
                     Err(error) if may_pass(error.kind()) => return Err(error),
                     Err(error) => {
                         tracing::debug!(id = %self.id, %app_id, %dev_id, error = %ErrorChain(&error), "device refused");
@@ -166,18 +166,17 @@ impl Reconciler {
         &self,
         client: &NetworkBrokerClient,
         token: &Secret,
-        app_id: &AppId,
-        dev_id: &DevId,
+        path: DevicePath<'_>,
     ) -> Result<DeviceAtBroker, Error> {
-        let _lock = self.brokers.lock(app_id).await?;
-        let device = match self.reconciliation.devices.get(app_id, dev_id).await {
+        let _lock = self.brokers.lock(path.app_id).await?;
+        let device = match self.reconciliation.devices.get(path).await {
             Err(Error::NotFound { .. }) => return Ok(DeviceAtBroker::Gone),
             device => device?,
         };
         let Some(euis) = device.euis() else { return Ok(DeviceAtBroker::Gone) };
         let mut message = message(&device);
         match client.get_device(token, euis.app_eui, euis.dev_eui).await {
-            Ok(found) if found.app_id != app_id.as_str() => return Ok(DeviceAtBroker::Foreign),
+            Ok(found) if found.app_id != path.app_id.as_str() => return Ok(DeviceAtBroker::Foreign),
             Ok(found) if is_current(&found, &message) => return Ok(DeviceAtBroker::Kept),
             Ok(found) => count_on(&mut message, &found),
             Err(error) if error.kind() == Kind::NotFound => {}
@@ -186,11 +185,11 @@ impl Reconciler {
         }
         client.set_device(token, &message).await.map_err(|error| failed(&self.id, error))?;
         // Before it was brought, it may have joined, and another handler may have deleted it or given it other EUIs.
-        match self.reconciliation.devices.get(app_id, dev_id).await {
+        match self.reconciliation.devices.get(path).await {
             Ok(now) if now.euis() == device.euis() => match has_session(&message, &self::message(&now)) {
                 true => Ok(DeviceAtBroker::Missing),
                 // This is tried again.
-                false => Err(Error::Conflict(format!("device {dev_id}"))),
+                false => Err(Error::Conflict(format!("device {}", path.dev_id))),
             },
             Ok(_) | Err(Error::NotFound { .. }) => {
                 self.brokers.delete_at(&self.id, client, token, &device).await?;

@@ -37,10 +37,9 @@ impl Devices {
     }
 
     /// The deletion of a device that has not ended; none if the device was not deleted, or its application was, too.
-    pub async fn deletion(&self, app_id: &AppId, dev_id: &DevId) -> Result<Option<Deletion>, Error> {
+    pub async fn deletion(&self, path: DevicePath<'_>) -> Result<Option<Deletion>, Error> {
         // Before the store is read, so that a device that gets the id now keeps its records.
         let now = self.clock.now();
-        let path = DevicePath { app_id, dev_id };
         let keys = [store_keys::deleted_device(path)?, store_keys::device(path)?, store_keys::device_deletion(path)?];
         let [deleted, device, announced] = self.store.get_array(&keys).await?;
         let Some(deleted) = deleted else {
@@ -49,7 +48,7 @@ impl Devices {
         };
         let at = serde_json::from_slice(&deleted.value)?;
         let until = if device.is_some() { at } else { now };
-        Ok(Some(Deletion { app_id: app_id.clone(), dev_id: dev_id.clone(), at, until }))
+        Ok(Some(Deletion { app_id: path.app_id.clone(), dev_id: path.dev_id.clone(), at, until }))
     }
 
     /// Forgets a deletion: history has deleted the records.

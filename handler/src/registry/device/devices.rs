@@ -77,11 +77,10 @@ impl Devices {
     }
 
     /// Gets a device; [`Error::NotFound`] if it or its application does not exist.
-    pub async fn get(&self, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
-        let path = DevicePath { app_id, dev_id };
-        let keys = [store_keys::summary(app_id)?, store_keys::device(path)?, store_keys::frame_counters(path)?];
+    pub async fn get(&self, path: DevicePath<'_>) -> Result<Device, Error> {
+        let keys = [store_keys::summary(path.app_id)?, store_keys::device(path)?, store_keys::frame_counters(path)?];
         let [summary, device, counters] = self.store.get_array(&keys).await?;
-        summary.ok_or_else(|| Error::application_not_found(app_id))?;
+        summary.ok_or_else(|| Error::application_not_found(path.app_id))?;
         let Some(device) = device else { return Err(self.absent(path).await) };
         let mut device = record::read(&self.sealer, &device.value)?;
         if let Some(counters) = frame_counters::read(counters.as_ref())? {
@@ -92,8 +91,8 @@ impl Devices {
     }
 
     /// The same; none if it does not exist.
-    pub(crate) async fn find(&self, app_id: &AppId, dev_id: &DevId) -> Result<Option<Device>, Error> {
-        match self.get(app_id, dev_id).await {
+    pub(crate) async fn find(&self, path: DevicePath<'_>) -> Result<Option<Device>, Error> {
+        match self.get(path).await {
             Err(error) if error.kind() == Kind::NotFound => Ok(None),
             found => found.map(Some),
         }
@@ -101,12 +100,8 @@ impl Devices {
 
     /// Gets a device and the summary of its application in one read, without their keys, which an uplink does not need;
     /// [`Error::NotFound`] if one of them does not exist.
-    pub async fn get_with_summary(
-        &self,
-        app_id: &AppId,
-        dev_id: &DevId,
-    ) -> Result<(ApplicationSummary, Device), Error> {
-        let (summary, device) = self.records(DevicePath { app_id, dev_id }).await?;
+    pub async fn get_with_summary(&self, path: DevicePath<'_>) -> Result<(ApplicationSummary, Device), Error> {
+        let (summary, device) = self.records(path).await?;
         Ok((serde_json::from_slice(&summary)?, record::read_without_keys(&device)?))
     }
 
@@ -290,8 +285,7 @@ impl Devices {
     /// Deletes a device; [`Error::NotFound`] if it does not exist.
     ///
     /// [`Self::deletions`] has the deletion until [`Self::end_deletion`] says that history has deleted the records, too.
-    pub async fn delete(&self, app_id: &AppId, dev_id: &DevId) -> Result<Deletion, Error> {
-        let path = DevicePath { app_id, dev_id };
+    pub async fn delete(&self, path: DevicePath<'_>) -> Result<Deletion, Error> {
         let [found] = self.store.get_array(&[store_keys::device(path)?]).await?;
         let Entry { key, value, version } = found.ok_or_else(|| Error::device_not_found(path))?;
         let device = record::read_without_keys(&value)?;

@@ -8,7 +8,7 @@ use testing::{ManualClock, RecordingStore};
 use tokio::sync::oneshot;
 use types::{Kind, Kinded};
 
-use super::{COMMITS_MAX, COMMITS_TO_DECIDE, Fixture, mover, there};
+use super::{COMMITS_MAX, COMMITS_TO_DECIDE, Fixture, mover, place, there};
 use crate::records::id;
 
 /// The reads until a process knows what becomes of a move that it completes, or fewer.
@@ -86,7 +86,7 @@ async fn a_device_that_changes_while_it_moves_keeps_the_change() {
         };
         let (fixture, moved) = interrupted_after(commits, change).await;
         assert_eq!(moved, Ok(()), "after {commits} commits");
-        let device = fixture.devices.get(&id("app-two"), &"new".parse().unwrap()).await.unwrap();
+        let device = fixture.devices.get((&place("app-two", "new")).into()).await.unwrap();
         let is_changed = commits + 1 < COMMITS_TO_DECIDE;
         assert_eq!(device.description == "By the gate", is_changed, "after {commits} commits");
         if !is_changed {
@@ -100,7 +100,7 @@ async fn a_device_that_changes_while_it_moves_keeps_the_change() {
 async fn a_move_that_is_refused_gives_the_id_and_the_euis_back_at_once() {
     for commits in 0..COMMITS_TO_DECIDE - 1 {
         let delete = |devices: Devices| {
-            async move { _ = devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap() }.boxed()
+            async move { _ = devices.delete((&place("app-one", "dev")).into()).await.unwrap() }.boxed()
         };
         let (fixture, moved) = interrupted_after(commits, delete).await;
         assert_eq!(moved, Err(Kind::NotFound), "after {commits} commits");
@@ -127,7 +127,7 @@ async fn processes_that_disagree_leave_a_device_in_one_application() {
         fixture.devices.set(Device { lorawan: Lorawan::default(), ..mover("app-two", "new") }).await.unwrap();
         let (devices, others) = (fixture.devices.clone(), store.clone());
         let other_process = async move {
-            devices.delete(&id("app-two"), &"new".parse().unwrap()).await.unwrap();
+            devices.delete((&place("app-two", "new")).into()).await.unwrap();
             let complete = async { _ = devices.complete_move(&there()).await };
             killed_after(&others, commits, complete).await;
         };

@@ -11,7 +11,7 @@ use server::usage::Usage;
 use store::{Key, Store, StoreClock};
 use testing::{FailingStore, ManualClock};
 use tokio::{sync::oneshot, time::timeout};
-use types::{Clock, DevId, Kind, Kinded};
+use types::{Clock, DevicePath, Kind, Kinded};
 
 use super::{Fixture, decoder, device, id, tag};
 use crate::harness::sealer;
@@ -111,7 +111,7 @@ async fn a_new_application_inherits_nothing_from_a_deletion_that_was_killed() {
 async fn refuses_a_device_that_is_set_while_its_application_is_deleted() {
     let fixture = Fixture::new().await;
     let devices = fixture.uplinks.devices.clone();
-    devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap();
+    devices.delete(DevicePath { app_id: &id("app-one"), dev_id: &"dev".parse().unwrap() }).await.unwrap();
     let late = devices.clone();
     fixture.store.interrupt_list(
         async move { assert_eq!(late.set(device("app-one")).await.unwrap_err().kind(), Kind::NotFound) }.boxed(),
@@ -139,11 +139,12 @@ fn without_euis() -> Device {
 async fn a_device_is_known_as_deleted_until_history_has_deleted_its_records() {
     for commits in 0..3 {
         let (clock, store, devices) = one_device().await;
-        let (app_id, dev_id): (_, DevId) = (id("app-one"), without_euis().dev_id);
+        let (app_id, dev_id) = (id("app-one"), without_euis().dev_id);
+        let path = DevicePath { app_id: &app_id, dev_id: &dev_id };
         store.fail_after(commits);
-        let was_deleted = devices.delete(&app_id, &dev_id).await.is_ok();
+        let was_deleted = devices.delete(path).await.is_ok();
         store.recover();
-        let deletion = devices.deletion(&app_id, &dev_id).await.unwrap();
+        let deletion = devices.deletion(path).await.unwrap();
         assert_eq!(deletion.is_some(), was_deleted, "after {commits} commits");
         if let Some(deletion) = deletion {
             assert_eq!(devices.deletions(None).await.unwrap(), [(app_id.clone(), dev_id.clone())]);
@@ -151,9 +152,9 @@ async fn a_device_is_known_as_deleted_until_history_has_deleted_its_records() {
         }
         // One that was only announced is forgotten after a while.
         clock.advance(Duration::from_secs(2 * 3600));
-        assert_eq!(devices.deletion(&app_id, &dev_id).await.unwrap(), None);
+        assert_eq!(devices.deletion(path).await.unwrap(), None);
         assert_eq!(devices.deletions(None).await.unwrap(), []);
-        assert_eq!(devices.get(&app_id, &dev_id).await.is_err(), was_deleted);
+        assert_eq!(devices.get(path).await.is_err(), was_deleted);
     }
 }
 
@@ -161,15 +162,16 @@ async fn a_device_is_known_as_deleted_until_history_has_deleted_its_records() {
 async fn the_end_of_a_deletion_spares_what_came_later() {
     let (clock, _store, devices) = one_device().await;
     let (app_id, dev_id) = (id("app-one"), without_euis().dev_id);
+    let path = DevicePath { app_id: &app_id, dev_id: &dev_id };
     let deleted = clock.now();
-    let first = devices.delete(&app_id, &dev_id).await.unwrap();
+    let first = devices.delete(path).await.unwrap();
     clock.advance(Duration::from_secs(10));
-    assert_eq!(devices.deletion(&app_id, &dev_id).await.unwrap().unwrap().until, clock.now());
+    assert_eq!(devices.deletion(path).await.unwrap().unwrap().until, clock.now());
     devices.set(without_euis()).await.unwrap();
-    assert_eq!(devices.deletion(&app_id, &dev_id).await.unwrap().unwrap().until, deleted);
-    let second = devices.delete(&app_id, &dev_id).await.unwrap();
+    assert_eq!(devices.deletion(path).await.unwrap().unwrap().until, deleted);
+    let second = devices.delete(path).await.unwrap();
     devices.end_deletion(&first).await.unwrap();
-    assert!(devices.deletion(&app_id, &dev_id).await.unwrap().is_some());
+    assert!(devices.deletion(path).await.unwrap().is_some());
     assert_eq!(devices.deletions(None).await.unwrap().len(), 1);
     devices.end_deletion(&second).await.unwrap();
     assert_eq!(devices.deletions(None).await.unwrap(), []);

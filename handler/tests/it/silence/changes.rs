@@ -10,7 +10,7 @@ use handler::{
     network::{NetworkEvents, Registration},
 };
 use testing::{ManualClock, RecordingStore};
-use types::{DeviceIds, NetworkDevice, NetworkEvent, NetworkJoin};
+use types::{DeviceIds, DevicePath, NetworkDevice, NetworkEvent, NetworkJoin};
 
 use super::{HOUR, Kind, MINUTE, Place, app, dev};
 use crate::records::{device, id};
@@ -63,7 +63,7 @@ async fn a_device_that_moves_begins_anew_where_it_comes() {
 async fn a_device_that_is_back_at_once_is_reported_once() {
     let place = Place::with_time().await;
     let mut handler = place.handler(Kind::Alone).await;
-    place.devices.delete(&app(), &dev("dev")).await.unwrap();
+    place.devices.delete(DevicePath { app_id: &app(), dev_id: &dev("dev") }).await.unwrap();
     place.clock.advance(MINUTE);
     place.put("dev", "").await;
     // The same look finds its new alarm, and what is left of the one before.

@@ -123,7 +123,8 @@ impl Corrector {
     /// Publishes an uplink where there is room for more than live messages, and waits until the next one may be.
     async fn publish(&mut self, decoding: &Decoding, after: &After, report: &mut DecodeReport) -> Result<(), Error> {
         let Decoding { original, .. } = decoding;
-        let Some(device) = self.uplinks.devices.find(&original.app_id, &original.dev_id).await? else {
+        let path = DevicePath { app_id: &original.app_id, dev_id: &original.dev_id };
+        let Some(device) = self.uplinks.devices.find(path).await? else {
             report.not_published += 1;
             return Ok(());
         };

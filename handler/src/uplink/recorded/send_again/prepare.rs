@@ -2,6 +2,7 @@
 
 use history::{Kind as RecordKind, Outcome, Record, RecordId};
 use serde_json::value::RawValue;
+use types::DevicePath;
 
 use crate::{
     Error,
@@ -41,7 +42,8 @@ impl Prepared {
 /// Makes the message of a record, with the fields of its newest correction.
 pub(super) async fn prepare(uplinks: &Uplinks, record: Record, newest: Option<Record>) -> Result<Prepared, Error> {
     let id = record.id;
-    let Some(device) = uplinks.devices.find(&record.app_id, &record.dev_id).await? else {
+    let path = DevicePath { app_id: &record.app_id, dev_id: &record.dev_id };
+    let Some(device) = uplinks.devices.find(path).await? else {
         return Ok(Prepared { id, fate: Fate::DeviceGone });
     };
     let event = match &record.kind {
