@@ -16,7 +16,7 @@ use runtime::{LimitsByName, LimitsHash};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use server::status::ErrorChain;
-use types::{AppId, DevId, Metadata, Timestamp};
+use types::{AppId, DevId, DevicePath, Metadata, Timestamp};
 
 pub use self::applications::HasDevice;
 use self::{
@@ -108,9 +108,7 @@ impl Recorder {
         made: &UplinkResult<'_>,
     ) -> BoxFuture<'static, ()> {
         match self.place(names, made.ran.functions.is_some()) {
-            Some((history, app_id, dev_id)) => {
-                self.append(history, (&app_id, &dev_id), uplink(), made).map(drop).boxed()
-            }
+            Some((history, ids)) => self.append(history, (&ids).into(), uplink(), made).map(drop).boxed(),
             None => ready(()).boxed(),
         }
     }
@@ -123,14 +121,14 @@ impl Recorder {
     ) -> BoxFuture<'static, ()> {
         let Some(event) = self.history.as_ref().and_then(|_| event()) else { return ready(()).boxed() };
         match self.place(names, false) {
-            Some((history, app_id, dev_id)) => append_event(history, (&app_id, &dev_id), &event),
+            Some((history, ids)) => append_event(history, (&ids).into(), &event),
             None => ready(()).boxed(),
         }
     }
 
     /// The history that keeps what is of a device, and the ids of its application and of the device there. `has_run` says
     /// that a codec ran, which networks choose for devices that they have.
-    fn place(&self, (application, device): (&str, &str), has_run: bool) -> Option<(&History, AppId, DevId)> {
+    fn place(&self, (application, device): (&str, &str), has_run: bool) -> Option<(&History, (AppId, DevId))> {
         let history = self.history.as_deref()?;
         let (app_id, dev_id) = (id::<AppId>(application)?, id::<DevId>(device)?);
         if !history.keeps(&app_id) {
@@ -138,7 +136,7 @@ impl Recorder {
         }
         let admits = |known: &Arc<Applications>| known.admits(&app_id, (application, device), has_run);
         if self.applications.as_ref().is_none_or(admits) {
-            return Some((history, app_id, dev_id));
+            return Some((history, (app_id, dev_id)));
         }
         history.count_loss(Loss::Unknown);
         None
@@ -147,7 +145,7 @@ impl Recorder {
     fn append(
         &self,
         history: &History,
-        (app_id, dev_id): (&AppId, &DevId),
+        path: DevicePath<'_>,
         uplink: ReceivedUplink<'_>,
         UplinkResult { ran, decoded, normalized, normalized_warnings }: &UplinkResult<'_>,
     ) -> impl Future<Output = Result<RecordId, Loss>> + Send + use<> {
@@ -176,7 +174,7 @@ impl Recorder {
             warnings: &warnings_text(&warnings),
             fuel: ran.fuel,
             microseconds: microseconds(ran.elapsed),
-            ..NewRecord::new(app_id, dev_id, &Kind::Uplink, received)
+            ..NewRecord::new(path.app_id, path.dev_id, &Kind::Uplink, received)
         })
     }
 
@@ -195,11 +193,7 @@ fn owner_of(applications: &Arc<Applications>) -> OwnerOf {
     Arc::new(move |app_id: &AppId| applications.owner(app_id))
 }
 
-fn append_event(
-    history: &History,
-    (app_id, dev_id): (&AppId, &DevId),
-    event: &ReceivedEvent,
-) -> BoxFuture<'static, ()> {
+fn append_event(history: &History, path: DevicePath<'_>, event: &ReceivedEvent) -> BoxFuture<'static, ()> {
     let ReceivedEvent { kind, received, body, failure } = event;
     let Some(result) = compact(body) else {
         metrics::event("malformed");
@@ -207,7 +201,7 @@ fn append_event(
     };
     let kind = Kind::Event((*kind).to_owned());
     let outcome = if failure.is_some() { Outcome::Failed } else { Outcome::NotConverted };
-    let new = NewRecord::new(app_id, dev_id, &kind, *received);
+    let new = NewRecord::new(path.app_id, path.dev_id, &kind, *received);
     let new = NewRecord { outcome, result: &result, failure: failure.as_deref(), ..new };
     history.append(&new).map(drop).boxed()
 }
