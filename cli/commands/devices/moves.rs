@@ -10,7 +10,7 @@ use api::rest::handler::Device;
 use clap::Args;
 use client::handler::HandlerClient;
 use futures::{StreamExt, stream};
-use types::{AppId, DevId, Kind, Kinded};
+use types::{AppId, DevId, DevicePath, Kind, Kinded};
 
 use super::all;
 use crate::{
@@ -62,7 +62,9 @@ pub(super) async fn run(context: &CommandContext, app_id: &AppId, moves: MoveDev
         ([dev_id], to_dev_id) => {
             confirm(format_args!("Move device {dev_id} of application {app_id} to application {to}?"), confirmation)?;
             let to_dev_id = to_dev_id.as_ref().unwrap_or(dev_id);
-            let moved = handler.move_device((app_id, dev_id), (to, to_dev_id)).await?;
+            let moved = handler
+                .move_device(DevicePath { app_id, dev_id }, DevicePath { app_id: to, dev_id: to_dev_id })
+                .await?;
             let name = if to_dev_id == dev_id { String::new() } else { format!(" as {to_dev_id}") };
             context.output.message(format_args!("Moved device {dev_id} to application {to}{name}"))?;
             dropped(context, moved.dropped_downlinks.into())
@@ -98,7 +100,7 @@ async fn move_several(
         if is_over.load(Ordering::Relaxed) {
             return (dev_id, Err("not begun".to_owned()));
         }
-        let moved = handler.move_device((app_id, dev_id), (to, dev_id)).await;
+        let moved = handler.move_device(DevicePath { app_id, dev_id }, DevicePath { app_id: to, dev_id }).await;
         if moved.as_ref().is_err_and(|error| concerns_all(error.kind())) {
             is_over.store(true, Ordering::Relaxed);
         }

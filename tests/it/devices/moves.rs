@@ -17,7 +17,7 @@ use server::{
 use store::{Embedded, StoreClock};
 use testing::{FailingStore, MqttClient, RedisProcess};
 use tokio::time::{sleep, timeout};
-use types::{AppId, ApplicationRight, Clock, Credential, DevId, Kind, Kinded, Scope};
+use types::{AppId, ApplicationRight, Clock, Credential, DevId, DevicePath, Kind, Kinded, Scope};
 
 use crate::harness::{MESSAGE_TIMEOUT, Network, Owner, environment, next_of_all};
 
@@ -77,7 +77,9 @@ async fn story(network: Network) {
     let before = trial.handler.get_device(&trial.app_id, &dev_id("dev-1")).await.unwrap();
 
     let (mut old, mut new) = (trial.listen(&network).await, live.listen(&network).await);
-    let (from, to) = ((&trial.app_id, &dev_id("dev-1")), (&live.app_id, &dev_id("dev-9")));
+    let ids = [dev_id("dev-1"), dev_id("dev-9")];
+    let from = DevicePath { app_id: &trial.app_id, dev_id: &ids[0] };
+    let to = DevicePath { app_id: &live.app_id, dev_id: &ids[1] };
     let moved = live.handler.move_device(from, to).await.unwrap();
     assert_eq!((moved.app_id.as_str(), moved.dev_id.as_str()), (live.app_id.as_str(), "dev-9"));
     assert_eq!(moved.dropped_downlinks, 1);

@@ -2,7 +2,7 @@
 
 use api::device::{MoveDeviceRequest, MovedDevice, device_manager_client::DeviceManagerClient as Stub};
 use tonic::transport::Channel;
-use types::{AppId, DevId};
+use types::DevicePath;
 
 use super::HandlerClient;
 use crate::{
@@ -16,12 +16,12 @@ use crate::{
 impl HandlerClient {
     /// Moves a device to another application of the handler, with its keys, session and counters. The credential needs
     /// the right `devices` to both.
-    pub async fn move_device(&self, from: (&AppId, &DevId), to: (&AppId, &DevId)) -> Result<MovedDevice> {
+    pub async fn move_device(&self, from: DevicePath<'_>, to: DevicePath<'_>) -> Result<MovedDevice> {
         let message = MoveDeviceRequest {
-            app_id: from.0.to_string(),
-            dev_id: from.1.to_string(),
-            to_app_id: to.0.to_string(),
-            to_dev_id: to.1.to_string(),
+            app_id: from.app_id.to_string(),
+            dev_id: from.dev_id.to_string(),
+            to_app_id: to.app_id.to_string(),
+            to_dev_id: to.dev_id.to_string(),
         };
         let request = || authorized(message.clone(), &self.credential);
         let send = |channel, request| async move { stub(channel).move_device(request).await };

@@ -3,7 +3,7 @@
 use api::lorawan::Device;
 use client::handler::HandlerClient;
 use serde_json::json;
-use types::{AppId, DevId};
+use types::{AppId, DevId, DevicePath};
 
 use super::{
     fake_broker::Told,
@@ -18,7 +18,8 @@ use crate::{
 
 async fn move_device(handler: &HandlerClient, owner: &Owner, to: &AppId) {
     let [from_id, to_id] = ["dev-1", "dev-9"].map(|text| text.parse::<DevId>().unwrap());
-    handler.move_device((&owner.app_id, &from_id), (to, &to_id)).await.unwrap();
+    let from = DevicePath { app_id: &owner.app_id, dev_id: &from_id };
+    handler.move_device(from, DevicePath { app_id: to, dev_id: &to_id }).await.unwrap();
 }
 
 // Conformance: A device moves to another application of the handler, whole, once

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::response::{IntoResponse, Response};
 use client::handler::HandlerClient;
 use futures::{StreamExt, stream};
-use types::{AppId, DevId, Kind, Kinded};
+use types::{AppId, DevId, DevicePath, Kind, Kinded};
 
 use super::{Many, not_done, text};
 use crate::{
@@ -169,7 +169,7 @@ async fn move_one(
     dev_id: &DevId,
     may_be_there: &mut bool,
 ) -> Result<u32> {
-    let moved = handler.move_device((from, dev_id), (to, dev_id)).await;
+    let moved = handler.move_device(DevicePath { app_id: from, dev_id }, DevicePath { app_id: to, dev_id }).await;
     *may_be_there = match &moved {
         Ok(_) => true,
         // A device that moves already may do so for this form, sent twice.
