@@ -55,7 +55,7 @@ pub(crate) struct FirstApplicationForm {
     sample: String,
 }
 
-/// What the form asks for.
+/// The entries that the form asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct FirstApplication {
     pub(crate) app_id: AppId,

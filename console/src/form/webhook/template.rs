@@ -1,4 +1,4 @@
-//! What the form of a webhook begins with, for receivers that many people have.
+//! Templates of webhooks, with which their form begins, for receivers that many people have.
 
 /// The beginning of a form, for one kind of receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

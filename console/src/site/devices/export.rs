@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// What is left of a file, with its place among those that are downloaded.
+/// The rest of a file, with its place among those that are downloaded.
 struct Rest {
     handler: HandlerClient,
     app_id: AppId,

@@ -12,7 +12,7 @@ use crate::{
 /// Maximum number of deliveries on the page. The sums are of all that are remembered.
 const SHOWN_MAX: usize = 20;
 
-/// What a webhook took, or did not take in the end, as far as its handler remembers it.
+/// Messages that a webhook took, or did not take in the end, as far as its handler remembers them.
 pub(super) struct Recent {
     pub(super) rows: Vec<Row>,
     /// None if nothing is remembered.

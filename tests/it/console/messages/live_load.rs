@@ -35,7 +35,7 @@ const COUNT_ROWS: &str = "const rows = document.querySelector('#live tbody');
         for (const change of changes) window.counted.shown += change.addedNodes.length;
         window.counted.most = Math.max(window.counted.most, rows.rows.length);
     }).observe(rows, { childList: true });";
-/// What the page says: how many were skipped, and how many wait while it is paused.
+/// The counts on the page: how many were skipped, and how many wait while it is paused.
 const READ: &str = "const number = (id) => Number(document.getElementById(id).textContent.match(/\\d+/)?.[0] ?? 0);
     const rows = document.querySelector('#live tbody').rows.length;
     return [window.counted.shown, number('skipped'), number('pause'), window.counted.most, rows];";
@@ -46,7 +46,7 @@ const KEEP_SOURCE: &str =
 const READ_OLDER: &str =
     "const older = document.getElementById('older'); return [older.pathname + older.search, older.textContent];";
 
-/// What the page has and says.
+/// The rows of the page, and its texts.
 #[derive(Debug)]
 struct Seen {
     shown: u64,

@@ -34,7 +34,7 @@ async fn stored(network: &Network, alice: &Owner) -> Value {
     call(&network.handler_http(), alice, "GET", "/my-hook", json!({})).await.1
 }
 
-/// What the form of a page has, with some fields typed.
+/// The fields of the form of a page, some of them typed.
 fn form<'a>(page: &Page, typed: &[(&'a str, &'a str)]) -> Vec<(&'a str, String)> {
     let untouched = ["base", "url", "events"].into_iter().filter(|name| !typed.iter().any(|(other, _)| other == name));
     let mut fields: Vec<_> = untouched.map(|name| (name, page.value(name))).collect();

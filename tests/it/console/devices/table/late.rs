@@ -30,7 +30,7 @@ const MAKE_LATE: &str = "
     const source = { type: 'module', src: '/console/assets/late_rows.js' };
     const script = Object.assign(document.createElement('script'), source);
     document.head.append(script);";
-/// What was asked for, the cells of both rows, the boxes that are ticked, and the number of rows that are late.
+/// The request, the cells of both rows, the boxes that are ticked, and the number of rows that are late.
 const SHOWN: &str = "
     const cells = (id) => [...document.querySelectorAll(`tr[data-key=${id}] [data-label]`)].slice(1);
     return [asked, ['dev-1', 'dev-2'].map((id) => cells(id).map((cell) => cell.textContent)),
