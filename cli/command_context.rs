@@ -1,4 +1,4 @@
-//! What every command gets: settings, output, and clients of the services, with the credentials of the login.
+//! The context of every command: settings, output, and clients of the services, with the credentials of the login.
 
 pub(crate) mod session;
 

@@ -221,7 +221,7 @@ fn check_taken(refused: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How long functions ran; nothing if that is not known.
+/// The time that functions ran; nothing if that is not known.
 fn microseconds(microseconds: u64) -> Cell {
     let known = Some(microseconds).filter(|microseconds| *microseconds > 0);
     known.map(|microseconds| Cell::new(format!("{microseconds} µs"), microseconds)).into()

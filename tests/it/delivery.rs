@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::harness::{Network, Owner};
 
-/// What became of the newest uplink at the only receiver of this kind.
+/// The state of the newest uplink at the only receiver of this kind.
 async fn delivery_to(kind: &str, network: &Network, owner: &Owner) -> Value {
     let app_id = owner.app_id.to_string();
     let query = api::history::Query { app_id, kind: "up".to_owned(), ..Default::default() };

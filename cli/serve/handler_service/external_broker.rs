@@ -179,7 +179,7 @@ impl Output for BrokerOutput {
 }
 
 impl BrokerOutput {
-    /// What is to be kept of a message once it is confirmed; none for events.
+    /// The part of a message that is remembered once it is confirmed; none for events.
     fn note(&self, message: &Message) -> Option<Note> {
         let Message { app_id, dev_id, event: Event::Up(_) } = message else { return None };
         Some(Note {

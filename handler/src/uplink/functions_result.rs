@@ -23,7 +23,7 @@ pub enum Reader {
 pub struct Handled {
     /// Cost of its functions.
     pub cost: Cost,
-    /// What became of it, in a word.
+    /// The outcome, in a word.
     pub outcome: history::Outcome,
     /// None if nobody reads it.
     pub result: Option<FunctionsResult>,

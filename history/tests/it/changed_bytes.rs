@@ -25,7 +25,7 @@ use crate::{
     ranges::next,
 };
 
-/// What one way of reading shows, and the files that it could not read.
+/// The records that one way of reading shows, and the files that it could not read.
 type Shown = (Vec<String>, Vec<PathBuf>);
 
 /// Puts so many uplinks of two devices, each received by two gateways, into a file. Little of them can be compressed.
@@ -58,7 +58,7 @@ fn paths(skipped: Vec<Skipped>) -> Vec<PathBuf> {
     skipped.into_iter().map(|skipped| skipped.path).collect()
 }
 
-/// What every way of reading shows.
+/// The records that every way of reading shows.
 async fn shown(harness: &Harness, history: &History, id: RecordId) -> Vec<Shown> {
     let queries = [
         everything(),

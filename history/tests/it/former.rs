@@ -10,7 +10,7 @@ use crate::harness::{Harness, all, dev, files_of, kept};
 /// Of a handler that did not keep the time of functions: an event and an uplink.
 const FILE: &[u8] = include_bytes!("../fixtures/former.parquet");
 const FILE_NAME: &str = "1796080413563-1796080413740-561b61a50000.parquet";
-/// What it had not sealed yet when it was killed: two uplinks.
+/// The two uplinks that it had not sealed yet when it was killed.
 const TAIL: &[u8] = include_bytes!("../fixtures/former.tail");
 const TAIL_NAME: &str = "561b61a50001.tail";
 /// Half an hour before the end of that day, in milliseconds since 1970.

@@ -1,4 +1,4 @@
-//! What is remembered of messages that went through an output without a queue, which confirms each.
+//! The last messages that went through an output without a queue, which confirms each.
 
 use std::{sync::Arc, time::Duration};
 

@@ -57,7 +57,7 @@ pub(crate) struct WorkerContext {
     /// Whoever sends a message has one: what waits is not in memory.
     pub(crate) turns: Arc<Turns>,
     pub(crate) attempts_max: u32,
-    /// What was delivered.
+    /// The last deliveries.
     pub(crate) recent: RecentDeliveries,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
@@ -74,7 +74,7 @@ pub(crate) struct QueueWorker {
     /// Number of consecutive rounds that got nothing through.
     failures: u32,
     progress: Arc<Progress>,
-    /// What left the queue in this round, and where that is kept.
+    /// The messages that left the queue in this round, and the ring that remembers them.
     left: Vec<FinishedDelivery>,
     ring: Option<Arc<Ring>>,
 }

@@ -39,7 +39,7 @@ struct Rings {
     count: usize,
 }
 
-/// What left the queue of one destination.
+/// The last messages that left the queue of one destination.
 pub(crate) struct Ring {
     used: AtomicU64,
     /// None once others have its place: a worker then asks for another.

@@ -81,7 +81,7 @@ fn write_tree(dir: &Path) {
     }
 }
 
-/// What the page says of the codecs below a directory, in Node.js.
+/// The page's report on the codecs below a directory, in Node.js.
 fn in_node(engine: &Engine, dir: &Path, what: &str) -> Value {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut node = Command::new("node");
@@ -345,7 +345,7 @@ async fn examples_are_edited_in_their_file_and_other_programs_are_not_overwritte
     shows(&browser, "folder-save", "Save 1 file").await;
 }
 
-/// Whether the page says that the text is not saved.
+/// Returns true if the page says that the text is not saved.
 const PART: &str = "return document.getElementById('folder-part').checkVisibility();";
 
 async fn choose_profile(browser: &Browser) {

@@ -31,7 +31,7 @@ async fn register(service: &Service, token: &str, name: &str, password: &str) ->
     Browser::new(service).post("/register", &fields).await
 }
 
-/// Whether this user may list all users.
+/// Returns true if this user may list all users.
 async fn is_operator(service: &Service, name: &str) -> bool {
     let token = service.login(name, PASSWORD, Value::Null).await.json();
     let response = service.get(USERS, &bearer(&token["access_token"])).await;

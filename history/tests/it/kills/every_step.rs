@@ -45,7 +45,7 @@ const FIRST: [u32; 4] = [0, 1, 2, 3];
 const OTHER: [u32; 2] = [10, 11];
 const LAST: [u32; 3] = [20, 21, 22];
 
-/// What a process does when it is killed.
+/// The work at which a process is killed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
     Append,

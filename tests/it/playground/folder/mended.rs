@@ -1,4 +1,4 @@
-//! What somebody breaks in a folder of the page can be mended there, and stays in its own file.
+//! Codecs that somebody breaks in a folder of the page can be mended there, and stay in their own files.
 
 use fantoccini::key::Key;
 use serde_json::json;
@@ -59,7 +59,7 @@ async fn what_is_typed_while_results_are_written_into_examples_stays() {
     returns(&browser, EXAMPLES, replaced).await;
 }
 
-/// Whether the address is another one than it was, as it becomes some time after what is in the page.
+/// Returns true if the address is another one than it was, as it becomes some time after what is in the page.
 const IS_ELSEWHERE: &str = "const is = location.hash !== (window.before ?? ''); \
      if (is) window.before = location.hash; return is;";
 

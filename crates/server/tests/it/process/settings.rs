@@ -13,7 +13,7 @@ struct Settings {
     directory: String,
     /// Something that need not be set.
     nickname: Option<String>,
-    /// What opens everything.
+    /// The key that opens everything.
     #[schemars(extend("writeOnly" = true))]
     password: Option<String>,
     /// Whom to trust, and where they are.
@@ -27,7 +27,7 @@ struct Settings {
 struct Handler {
     /// Where it listens. This sentence is here to be so long that the comment needs a second line, and so it goes on.
     http_listen: String,
-    /// How long it waits.
+    /// The time that it waits.
     timeout_ms: u64,
     /// Names that it answers to.
     names: Vec<String>,
@@ -151,7 +151,7 @@ directory = "data"
 # Something that need not be set.
 # nickname =
 
-# What opens everything.
+# The key that opens everything.
 # password = (set, not shown)
 
 # Whom to trust, and where they are.
@@ -163,7 +163,7 @@ issuers = { account = "http://localhost:8000" }
 # it goes on.
 http_listen = "127.0.0.1:8084"
 
-# How long it waits.
+# The time that it waits.
 # Default: 1000
 timeout_ms = 7
 
