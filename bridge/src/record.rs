@@ -56,7 +56,7 @@ pub struct ReceivedUplink<'a> {
     pub metadata: Metadata,
     /// Id of the profile by which the network chooses the codec; empty for none.
     pub profile_id: String,
-    /// Name of that profile.
+    /// Its name for people; empty for none.
     pub profile_name: String,
 }
 

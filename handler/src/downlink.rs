@@ -66,7 +66,7 @@ pub(crate) struct Origin<'a> {
 pub struct Downlinks {
     /// The applications, with their encoders.
     pub applications: Applications,
-    /// The devices.
+    /// The devices to which they go.
     pub devices: Devices,
     /// Encodes fields.
     pub payloads: Arc<Payloads>,

@@ -25,7 +25,7 @@ pub struct Component {
     pub id: ComponentId,
     /// When it was started.
     pub started: Timestamp,
-    /// Its traffic.
+    /// Counts of its messages.
     pub traffic: Arc<Traffic>,
 }
 

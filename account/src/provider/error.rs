@@ -70,7 +70,7 @@ pub enum ProviderError {
     /// A claim is missing, or has a wrong type or value.
     #[error("`{claim}` of its ID token {must}: tell the operator of this network")]
     Claim {
-        /// The claim.
+        /// Such as `aud`.
         claim: &'static str,
         /// The broken rule, such as `must be this client`.
         must: &'static str,

@@ -40,7 +40,7 @@ pub(crate) enum Purpose {
     },
     /// To link the login with a user.
     Link {
-        /// The user.
+        /// Whoever is logged in.
         user_id: UserId,
     },
 }

@@ -25,9 +25,9 @@ pub enum Error {
     /// The address is not valid.
     #[error("address `{address}` not valid: must be {expected}")]
     Address {
-        /// The address.
+        /// The text that is no such address.
         address: String,
-        /// Its form.
+        /// The form that it must have.
         expected: &'static str,
     },
     /// The certificate to trust is not valid.
@@ -42,9 +42,9 @@ pub enum Error {
     /// The service is not reachable, or its certificate is not trusted.
     #[error("cannot reach the {service} at {address}: check that it runs there and that the address is right")]
     Unreachable {
-        /// The service.
+        /// Such as `account service`.
         service: &'static str,
-        /// Its address.
+        /// The address that was called.
         address: String,
         /// The cause.
         source: Cause,
@@ -52,9 +52,9 @@ pub enum Error {
     /// The connection was lost before a response came; the call may have taken effect.
     #[error("the connection to the {service} at {address} was lost before it answered: try again later")]
     Lost {
-        /// The service.
+        /// Such as `account service`.
         service: &'static str,
-        /// Its address.
+        /// The address that was called.
         address: String,
         /// The cause.
         source: Cause,
@@ -62,9 +62,9 @@ pub enum Error {
     /// No response came in time; the call may have taken effect.
     #[error("the {service} at {address} did not answer in time: try again later")]
     Timeout {
-        /// The service.
+        /// Such as `account service`.
         service: &'static str,
-        /// Its address.
+        /// The address that was called.
         address: String,
     },
     /// The program sends or receives too slowly or too much for the queues of the client.
@@ -73,9 +73,9 @@ pub enum Error {
              or send fewer"
     )]
     QueueFull {
-        /// The service.
+        /// Such as `account service`.
         service: &'static str,
-        /// Its address.
+        /// The address that was called.
         address: String,
         /// The size of the queue.
         messages_max: usize,
@@ -83,9 +83,9 @@ pub enum Error {
     /// The program received too slowly: messages were dropped, and the newest arrive again.
     #[error("the client of the {service} at {address} dropped {count} messages: receive them more often")]
     Missed {
-        /// The service.
+        /// Such as `account service`.
         service: &'static str,
-        /// Its address.
+        /// The address that was called.
         address: String,
         /// Number of messages dropped.
         count: u64,
@@ -93,9 +93,9 @@ pub enum Error {
     /// The connection ended earlier, with an error that connecting again does not mend.
     #[error("the connection to the {service} at {address} has ended: connect again with a valid credential")]
     Ended {
-        /// The service.
+        /// Such as `account service`.
         service: &'static str,
-        /// Its address.
+        /// The address that was called.
         address: String,
     },
     /// The service answered with an error.
@@ -127,9 +127,9 @@ pub enum Error {
     /// The response is too large.
     #[error("the response of the {service} at {address} has more than {bytes_max} bytes: request a smaller page")]
     TooLarge {
-        /// The service.
+        /// Such as `account service`.
         service: &'static str,
-        /// Its address.
+        /// The address that was called.
         address: String,
         /// The maximum size.
         bytes_max: usize,
@@ -137,9 +137,9 @@ pub enum Error {
     /// The response cannot be parsed.
     #[error("cannot understand the response of the {service} at {address}: check that the address is right")]
     Unreadable {
-        /// The service.
+        /// Such as `account service`.
         service: &'static str,
-        /// Its address.
+        /// The address that was called.
         address: String,
         /// The cause.
         source: Cause,

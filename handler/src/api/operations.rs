@@ -52,9 +52,9 @@ use crate::{
 pub struct Operations {
     /// Decides who may do what.
     pub access: Access,
-    /// The applications.
+    /// Registered applications, with their functions.
     pub applications: Applications,
-    /// The devices.
+    /// Registered devices, with their sessions and counters.
     pub devices: Devices,
     /// Checks payload functions before they are stored, and dry-runs them.
     pub payloads: Arc<Payloads>,
@@ -80,7 +80,7 @@ pub struct Operations {
     pub corrections: OneAtATime,
     /// The applications whose messages are being sent again.
     pub replays: OneAtATime,
-    /// Tests of webhooks.
+    /// The webhooks that are being tested.
     pub webhook_tests: OneAtATime,
     /// The webhooks of applications.
     pub webhooks: Arc<Webhooks>,

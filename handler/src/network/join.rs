@@ -38,7 +38,7 @@ pub struct Joins {
     pub access: Access,
     /// The applications, with the access keys for registering on join.
     pub applications: Applications,
-    /// The devices.
+    /// The devices and templates that join.
     pub devices: Devices,
     /// The network brokers, whose network servers need to know devices that register on join.
     pub network_brokers: Arc<NetworkBrokers>,

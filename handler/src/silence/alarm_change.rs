@@ -15,7 +15,7 @@ use crate::{
 const RETRY_MIN: Duration = Duration::from_secs(60);
 const RETRY_MAX: Duration = Duration::from_secs(900);
 
-/// A change of an alarm.
+/// The alarm of a device before and after.
 pub(super) struct AlarmChange {
     dev_id: DevId,
     before: Option<(Alarm, Entry)>,

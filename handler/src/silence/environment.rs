@@ -19,7 +19,7 @@ use crate::{
 pub struct Environment {
     /// The applications, which say after which time devices count as silent.
     pub applications: Applications,
-    /// The devices.
+    /// The devices that may fall silent.
     pub devices: Devices,
     /// The store of both, and of alarms.
     pub store: Arc<dyn Store>,

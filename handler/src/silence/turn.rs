@@ -57,7 +57,6 @@ struct SettleResult {
     has_more: bool,
 }
 
-/// Result of a turn.
 pub(super) struct TurnResult {
     /// Number of events, also of those that could not be published.
     pub(super) events: usize,

@@ -53,7 +53,7 @@ pub(crate) struct Application {
     reading: tokio::sync::Mutex<()>,
 }
 
-/// Result of a publication.
+/// The rest of a publication, and when it is stored.
 pub(super) struct PublicationResult {
     /// Resolves when its messages are saved; none if no stored session gets one of them.
     pub(super) saved: Option<oneshot::Receiver<bool>>,
@@ -61,7 +61,7 @@ pub(super) struct PublicationResult {
     pub(super) rest: Option<PublicationRest>,
 }
 
-/// Rest of a publication that waits for its turn.
+/// A publication that waits for its turn with the messages that are left.
 pub(super) struct Postponed {
     /// Resolves when its messages are saved.
     pub(super) saved: oneshot::Receiver<bool>,

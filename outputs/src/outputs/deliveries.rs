@@ -23,7 +23,7 @@ pub struct DeliveryReport {
 
 /// The state of a message at a destination.
 pub enum DeliveryState {
-    /// It waits.
+    /// It is in the queue.
     Waiting {
         /// Number of times that this process sent it, as far as that is known.
         attempts: u32,

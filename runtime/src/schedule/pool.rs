@@ -56,7 +56,7 @@ struct Loads {
 /// A function set to load.
 #[derive(Clone, Debug)]
 pub struct LoadRequest {
-    /// The sources.
+    /// The scripts of all slots.
     pub sources: Sources,
     /// [`Sources::hash`] of these sources, which the cache on disk relies on.
     pub hash: SourcesHash,

@@ -20,7 +20,6 @@ pub(crate) struct Brokers {
     pub(crate) prefix: String,
 }
 
-/// Source of events.
 pub(crate) enum EventSource {
     Mqtt(Endpoint),
     Redis(Box<Node>),

@@ -11,7 +11,6 @@ use crate::Error;
 /// Maximum number of dead letters in a response.
 const PAGE_MAX: usize = 100;
 
-/// State of a webhook.
 #[derive(Clone, Debug)]
 pub(crate) struct WebhookState {
     pub(crate) standing: Standing,

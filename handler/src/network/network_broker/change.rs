@@ -15,7 +15,6 @@ use crate::{
     registry::device::{Device, Devices},
 };
 
-/// A call to a network server.
 struct NetworkServerCall<'a> {
     id: &'a ComponentId,
     /// True if the device itself may have been set or deleted there; false if only the one before was deleted.

@@ -66,7 +66,7 @@ pub struct Abandonment {
 /// A version with its functions.
 #[derive(Clone, Debug)]
 pub struct StoredVersion {
-    /// The version.
+    /// Its number, and when and by whom it was set.
     pub version: FunctionsVersion,
     /// The application with the functions of that version, without its access key.
     pub application: Application,
@@ -77,7 +77,7 @@ pub struct StoredVersion {
 /// A version in the list of an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedVersion {
-    /// The version.
+    /// Its number, and when and by whom it was set.
     pub version: FunctionsVersion,
     /// Devices that have it.
     pub used: VersionUse,

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::Error;
 
-/// An application as it is stored.
+/// The records of an application.
 pub(super) struct StoredApplication {
     pub(super) summary: ApplicationSummary,
     entry: Entry,

@@ -9,7 +9,7 @@ use crate::session::message::Message;
 /// Number of deliveries that may wait for a turn before further publications are refused.
 const DELIVERIES_MAX: usize = 1 << 20;
 
-/// Rest of a publication.
+/// The messages of a publication that have not been brought to their sessions.
 pub(in crate::router) struct PublicationRest {
     /// The number that its first message in the log could have.
     pub(super) first: u64,

@@ -19,7 +19,7 @@ pub(crate) const RENEW_INTERVAL: Duration = Duration::from_secs(3);
 /// Interval at which leases of other processes are read again while they are being judged.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The processes that live.
+/// The processes whose leases are not over.
 pub(crate) struct LiveProcesses {
     /// None if there is only this one.
     shared: Option<HashMap<String, Lease>>,
@@ -75,7 +75,7 @@ impl Durable {
         self.store.commit(Batch::new().delete(process_key(&self.process)?)).await.map(drop)
     }
 
-    /// The processes that live.
+    /// Reads which processes have a lease that is not over.
     pub(crate) async fn live_processes(&self) -> Result<LiveProcesses, Error> {
         let own = self.process.clone();
         if self.sharing == Sharing::Alone {

@@ -20,7 +20,7 @@ use crate::{
 /// A candidate and its counts so far.
 #[derive(Clone, Debug)]
 pub struct CandidateState {
-    /// The candidate.
+    /// The version on trial, and its share of the devices.
     pub candidate: Candidate,
     /// The version that the other devices have, if it is known.
     pub live: Option<u32>,

@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// A change of an attribute.
+/// Sets or removes an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AttributeChange {
     pub(crate) key: String,

@@ -38,7 +38,7 @@ pub struct EndedMove {
     pub(crate) downlinks: Option<Bytes>,
 }
 
-/// A device that leaves.
+/// The record of a device that leaves, and what it becomes.
 struct LeavingDevice {
     entry: Entry,
     leaving: Leaving,

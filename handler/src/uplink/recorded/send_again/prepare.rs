@@ -20,7 +20,7 @@ pub(super) struct Prepared {
 
 /// Result of preparing a record.
 pub(super) enum Fate {
-    /// This is sent.
+    /// It is sent in this form.
     Sent(Box<Message>),
     /// Its device is gone, so it is not sent.
     DeviceGone,
