@@ -86,7 +86,7 @@ impl Operations {
         }
         let moved = self.devices.move_device(moving).await?;
         let told = async {
-            self.network_brokers.tell_moved([&from.token, &to.token], &moved.before, &moved.device).await?;
+            self.network_brokers.notify_moved([&from.token, &to.token], &moved.before, &moved.device).await?;
             if let Some(released) = &released {
                 self.devices.forget_released(released).await?;
             }

@@ -33,7 +33,7 @@ impl NetworkBrokers {
     ) -> Result<T, Error> {
         let claim = devices.reserve(device, before).await?;
         let mut calls = Vec::new();
-        let changed = match self.tell(token, device, before, &mut calls).await {
+        let changed = match self.notify(token, device, before, &mut calls).await {
             Ok(()) => keep.await,
             Err(error) => Err(error),
         };
@@ -53,7 +53,7 @@ impl NetworkBrokers {
         device: &Device,
     ) -> Result<T, Error> {
         let mut calls = Vec::new();
-        let deleted = match self.tell_deleted(token, device, &mut calls).await {
+        let deleted = match self.notify_deleted(token, device, &mut calls).await {
             Ok(()) => delete.await,
             Err(error) => Err(error),
         };
@@ -65,7 +65,7 @@ impl NetworkBrokers {
 
     /// Tells the network servers that a device is one of another application now, in the names of those who may change
     /// it in the old one and in the new one. What was noted as released is done later if this fails.
-    pub(crate) async fn tell_moved(
+    pub(crate) async fn notify_moved(
         &self,
         [old_token, new_token]: [&Secret; 2],
         before: &Device,
@@ -87,7 +87,7 @@ impl NetworkBrokers {
     }
 
     /// Creates or changes a device in the network servers. If it had other EUIs before, those are deleted.
-    async fn tell<'a>(
+    async fn notify<'a>(
         &'a self,
         token: &Secret,
         device: &Device,
@@ -112,7 +112,7 @@ impl NetworkBrokers {
     }
 
     /// Deletes a device in the network servers; it is no error if one does not know it.
-    async fn tell_deleted<'a>(
+    async fn notify_deleted<'a>(
         &'a self,
         token: &Secret,
         device: &Device,

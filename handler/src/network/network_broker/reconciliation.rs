@@ -84,16 +84,16 @@ impl Reconciler {
     /// Goes on until it is dropped.
     pub(super) async fn run(&self) {
         let wanted = Notify::new();
-        tokio::join!(self.tell_again_and_again(&wanted), self.check_when(&wanted));
+        tokio::join!(self.notify_repeatedly(&wanted), self.check_when(&wanted));
     }
 
-    async fn tell_again_and_again(&self, wanted: &Notify) {
+    async fn notify_repeatedly(&self, wanted: &Notify) {
         let mut last_problem = String::new();
         loop {
             if timeout(RELEASED_INTERVAL, self.subscribed.notified()).await.is_ok() {
                 wanted.notify_one();
             }
-            let problem = self.tell_released(wanted).await.err().map(|error| ErrorChain(&error).to_string());
+            let problem = self.notify_released(wanted).await.err().map(|error| ErrorChain(&error).to_string());
             let problem = problem.unwrap_or_default();
             if !problem.is_empty() && problem != last_problem {
                 tracing::warn!(id = %self.id, problem, "cannot delete released EUIs in a network server: trying again");
@@ -201,7 +201,7 @@ impl Reconciler {
 
     /// Deletes in the network server what the operator has released, and what has moved to another application, which
     /// is `wanted` there then. The last failure is returned, after all others were attempted.
-    async fn tell_released(&self, wanted: &Notify) -> Result<(), Error> {
+    async fn notify_released(&self, wanted: &Notify) -> Result<(), Error> {
         let (devices, mut told) = (&self.reconciliation.devices, Ok(()));
         for (released, entry) in devices.released_at(&self.id).await? {
             let holder = devices.holder(released.app_eui, released.dev_eui).await?;
