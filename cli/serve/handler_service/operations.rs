@@ -113,7 +113,7 @@ async fn store_limits(
     payloads: &Payloads,
     history: &Arc<History>,
 ) -> anyhow::Result<()> {
-    let kept = applications.keep_limits(payloads.all_limits(), context.clock.now()).await;
+    let kept = applications.store_limits(payloads.all_limits(), context.clock.now()).await;
     kept.context("cannot store the limits of functions")?;
     let limits = applications.all_limits().await.context("cannot read the limits of functions")?;
     write_limits(history.clone(), limits);

@@ -330,7 +330,7 @@ fn limits(number: u64) -> LimitsByName {
 /// Stores the limits of these numbers, as a handler does that starts at this time.
 async fn keep(applications: &Applications, numbers: Range<u64>, time: i64) {
     let in_use = numbers.map(|number| (number.to_be_bytes(), limits(number))).collect();
-    applications.keep_limits(in_use, Timestamp::from_millis(time)).await.unwrap();
+    applications.store_limits(in_use, Timestamp::from_millis(time)).await.unwrap();
 }
 
 /// The numbers of the limits that are stored, of these.

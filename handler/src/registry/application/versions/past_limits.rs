@@ -35,7 +35,7 @@ impl Applications {
     /// Stores limits within which functions of this handler run from now on, by the first bytes of their hashes. If
     /// there are too many, those of other handlers and of the past are dropped, first those with which none has started
     /// for the longest time.
-    pub async fn keep_limits(&self, in_use: BTreeMap<[u8; 8], LimitsByName>, now: Timestamp) -> Result<(), Error> {
+    pub async fn store_limits(&self, in_use: BTreeMap<[u8; 8], LimitsByName>, now: Timestamp) -> Result<(), Error> {
         let mut records = Vec::with_capacity(in_use.len());
         for (hash, limits) in in_use {
             records.push((store_keys::limits(hash)?, serde_json::to_vec(&LimitsRecord { used: now, limits })?));
