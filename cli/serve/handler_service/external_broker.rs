@@ -211,7 +211,7 @@ impl BrokerOutput {
                     let confirmed = confirmation.await.unwrap_or(Err(Unconfirmed::NoAnswer));
                     confirmed.map_err(|unconfirmed| unpublished(&unconfirmed))?;
                     if let Some(note) = note {
-                        note.keep();
+                        note.record();
                     }
                     Ok(())
                 })
@@ -233,9 +233,9 @@ struct Note {
 }
 
 impl Note {
-    fn keep(self) {
+    fn record(self) {
         let Self { confirmed, clock, app_id, dev_id, identity, accepted, began } = self;
-        confirmed.keep(&app_id, (&dev_id, "up", identity), accepted, (clock.now(), began.elapsed()));
+        confirmed.record(&app_id, (&dev_id, "up", identity), accepted, (clock.now(), began.elapsed()));
     }
 }
 

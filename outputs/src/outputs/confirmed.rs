@@ -26,9 +26,9 @@ impl Confirmed {
         Self { recent: RecentDeliveries::new(settings), owners, kind }
     }
 
-    /// Keeps that a message was confirmed: its device, event and [identity](crate::OutputMessage::identity), when it
+    /// Records that a message was confirmed: its device, event and [identity](crate::OutputMessage::identity), when it
     /// was accepted, and when it was confirmed after how long. Never waits, because whoever sent the message does.
-    pub fn keep(
+    pub fn record(
         &self,
         app_id: &AppId,
         (dev_id, event, identity): (&DevId, &str, u64),
@@ -38,7 +38,7 @@ impl Confirmed {
         let about = About { dev_id: Some(dev_id), event, identity, accepted };
         let left = FinishedDelivery::new(about, (Ok(SendReceipt::default()), 1), Timing { at, duration });
         let owner = self.owners.last(app_id);
-        self.recent.keep(&mut None, (&owner, &self.destination(app_id)), &[left]);
+        self.recent.record(&mut None, (&owner, &self.destination(app_id)), &[left]);
     }
 
     /// The newest message with this identity that was accepted from this moment on.
@@ -81,7 +81,7 @@ mod tests {
         let at = Timestamp::from_millis;
         let keep = |identity: u64, millis: i64| {
             let confirmation = (at(millis + 5), Duration::from_millis(5));
-            confirmed.keep(&app_id, (&dev_id, "up", identity), at(millis), confirmation);
+            confirmed.record(&app_id, (&dev_id, "up", identity), at(millis), confirmation);
         };
         let find = async |identity: u64| confirmed.find(&app_id, identity, at(1000)).await.map(|found| found.at);
         keep(1, 1000);

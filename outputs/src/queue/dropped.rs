@@ -30,14 +30,14 @@ impl DroppedCounts {
 
     /// Returns the number of dropped messages that the destination has not been told about, and the version to expect
     /// when it has.
-    pub(super) async fn untold(&self, destination: &Destination) -> Result<Option<(usize, Version)>, Error> {
+    pub(super) async fn unreported(&self, destination: &Destination) -> Result<Option<(usize, Version)>, Error> {
         let entry = self.store.get_one(&destination.dropped()?).await?;
         let messages = record(entry.as_ref()).messages;
         Ok(entry.filter(|_| messages > 0).map(|entry| (messages, entry.version)))
     }
 
-    /// The destination has been told about this record. What was dropped since is told next time.
-    pub(super) async fn told(&self, destination: &Destination, version: Version) -> Result<(), Error> {
+    /// Forgets what was reported to the destination. What was dropped since is reported next time.
+    pub(super) async fn mark_reported(&self, destination: &Destination, version: Version) -> Result<(), Error> {
         let key = destination.dropped()?;
         // After a conflict, the destination is told again.
         _ = self.store.commit(Batch::new().expect(key.clone(), version).delete(key)).await?;

@@ -46,12 +46,12 @@ impl Queues {
     /// Returns the number of dropped messages that the destination has not been told about, and the version to expect
     /// when it has.
     pub(crate) async fn dropped(&self, destination: &Destination) -> Result<Option<(usize, Version)>, Error> {
-        self.dropped.untold(destination).await
+        self.dropped.unreported(destination).await
     }
 
-    /// The destination has been told about this record. What was dropped since is told next time.
-    pub(crate) async fn told(&self, destination: &Destination, version: Version) -> Result<(), Error> {
-        self.dropped.told(destination, version).await
+    /// Forgets what was reported to the destination. What was dropped since is reported next time.
+    pub(crate) async fn mark_reported(&self, destination: &Destination, version: Version) -> Result<(), Error> {
+        self.dropped.mark_reported(destination, version).await
     }
 
     pub(crate) async fn len(&self, destination: &Destination) -> Result<usize, Error> {

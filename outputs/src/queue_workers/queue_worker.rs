@@ -195,7 +195,7 @@ impl QueueWorker {
     /// Keeps in memory what became of a round, for those who ask.
     fn note(&mut self, round: &Round, owner: &Owner) {
         // Before it leaves the queue, so that it is always found in one of them.
-        self.context.recent.keep(&mut self.ring, (owner, &self.destination), &self.left);
+        self.context.recent.record(&mut self.ring, (owner, &self.destination), &self.left);
         self.left.clear();
         self.progress.note_attempts(&self.attempts);
         match &round.failure {
@@ -244,7 +244,7 @@ impl QueueWorker {
     ) -> Result<Round, Error> {
         let mut round = Round::default();
         if self.failures == 0
-            && let Err(error) = self.tell_dropped(sender, lease, owner).await
+            && let Err(error) = self.report_dropped(sender, lease, owner).await
         {
             tracing::debug!(destination = %self.destination, %error, "cannot say how many messages were dropped");
         }
@@ -307,7 +307,7 @@ impl QueueWorker {
     }
 
     /// Says how many messages were dropped, before the next one.
-    async fn tell_dropped(&self, sender: &dyn Sender, lease: &Lease, owner: &Owner) -> Result<(), Error> {
+    async fn report_dropped(&self, sender: &dyn Sender, lease: &Lease, owner: &Owner) -> Result<(), Error> {
         let queues = &self.context.queues;
         let Some((messages, version)) = queues.dropped(&self.destination).await? else { return Ok(()) };
         if lease.is_lost().await {
@@ -320,7 +320,7 @@ impl QueueWorker {
         let outgoing = Outgoing { id: queues.next_id(), app_id, owner, message };
         match sender.send(&outgoing).await {
             // Whoever does not take such events is not asked again.
-            Ok(_) | Err(SendError::Refused { .. }) => queues.told(&self.destination, version).await,
+            Ok(_) | Err(SendError::Refused { .. }) => queues.mark_reported(&self.destination, version).await,
             Err(_) => Ok(()),
         }
     }

@@ -56,8 +56,8 @@ impl RecentDeliveries {
         Self { messages_max, rings_max, uses: AtomicU64::new(0), rings: Mutex::default() }
     }
 
-    /// Keeps messages in the ring of a worker, which gets another if it has none, or has lost it.
-    pub(crate) fn keep(&self, ring: &mut Option<Arc<Ring>>, of: (&Owner, &Destination), left: &[FinishedDelivery]) {
+    /// Adds messages to the ring of a worker, which gets another if it has none, or has lost it.
+    pub(crate) fn record(&self, ring: &mut Option<Arc<Ring>>, of: (&Owner, &Destination), left: &[FinishedDelivery]) {
         if left.is_empty() || self.rings_max == 0 {
             return;
         }
@@ -230,8 +230,8 @@ mod tests {
     fn the_newest_messages_of_a_destination_are_kept_as_they_were_delivered() {
         let (recent, alice, hook) = (recent(2, 1), owner("alice"), destination("hook"));
         let (of, mut ring) = ((&alice, &hook), None);
-        recent.keep(&mut ring, of, &[left(1, 1000, 1001)]);
-        recent.keep(&mut ring, of, &[left(2, 2000, 2001), left(2, 3000, 3001)]);
+        recent.record(&mut ring, of, &[left(1, 1000, 1001)]);
+        recent.record(&mut ring, of, &[left(2, 2000, 2001), left(2, 3000, 3001)]);
         let list = recent.list(of);
         let expected = RecentDelivery {
             dev_id: Some("dev-1".parse().unwrap()),
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn messages_without_an_identity_are_listed_and_not_taken_for_others() {
         let (recent, alice, hook) = (recent(2, 1), owner("alice"), destination("hook"));
-        recent.keep(&mut None, (&alice, &hook), &[left(0, 1000, 1001)]);
+        recent.record(&mut None, (&alice, &hook), &[left(0, 1000, 1001)]);
         assert_eq!(recent.list((&alice, &hook)).len(), 1);
         assert_eq!(found(&recent, (&alice, &hook), (0, None)), None);
     }
@@ -262,16 +262,16 @@ mod tests {
         let (recent, alice, bobby) = (recent(2, 3), owner("alice"), owner("bobby"));
         let names = ["first", "second", "third", "fourth"].map(destination);
         let (mut first, mut second) = (None, None);
-        recent.keep(&mut second, (&bobby, &names[3]), &[left(1, 1000, 1001)]);
-        recent.keep(&mut first, (&alice, &names[0]), &[left(1, 1000, 1001)]);
-        recent.keep(&mut None, (&alice, &names[1]), &[left(1, 1000, 1001)]);
-        recent.keep(&mut first, (&alice, &names[0]), &[left(2, 1000, 1001)]);
-        recent.keep(&mut None, (&alice, &names[2]), &[left(1, 1000, 1001)]);
+        recent.record(&mut second, (&bobby, &names[3]), &[left(1, 1000, 1001)]);
+        recent.record(&mut first, (&alice, &names[0]), &[left(1, 1000, 1001)]);
+        recent.record(&mut None, (&alice, &names[1]), &[left(1, 1000, 1001)]);
+        recent.record(&mut first, (&alice, &names[0]), &[left(2, 1000, 1001)]);
+        recent.record(&mut None, (&alice, &names[2]), &[left(1, 1000, 1001)]);
         let lengths = names.each_ref().map(|name| recent.list((&alice, name)).len());
         assert_eq!((lengths, recent.list((&bobby, &names[3])).len()), ([2, 0, 1, 0], 1));
         // A worker whose ring is gone gets another.
         recent.forget((&alice, &names[0]));
-        recent.keep(&mut first, (&alice, &names[0]), &[left(3, 1000, 1001)]);
+        recent.record(&mut first, (&alice, &names[0]), &[left(3, 1000, 1001)]);
         assert_eq!(recent.list((&alice, &names[0])).len(), 1);
     }
 
@@ -279,11 +279,11 @@ mod tests {
     fn room_is_made_for_several_rings_and_not_by_who_has_few() {
         let (recent, alice, bobby) = (recent(1, 32), owner("alice"), owner("bobby"));
         let names: Vec<_> = (0..31).map(|number| destination(&format!("hook-{number}"))).collect();
-        recent.keep(&mut None, (&bobby, &names[0]), &[left(1, 1000, 1001)]);
+        recent.record(&mut None, (&bobby, &names[0]), &[left(1, 1000, 1001)]);
         for name in &names {
-            recent.keep(&mut None, (&alice, name), &[left(1, 1000, 1001)]);
+            recent.record(&mut None, (&alice, name), &[left(1, 1000, 1001)]);
         }
-        recent.keep(&mut None, (&bobby, &names[1]), &[left(1, 1000, 1001)]);
+        recent.record(&mut None, (&bobby, &names[1]), &[left(1, 1000, 1001)]);
         let kept = |owner: &Owner| names.iter().filter(|name| !recent.list((owner, *name)).is_empty()).count();
         assert_eq!([&alice, &bobby].map(kept), [29, 2]);
         let is_kept = |number: usize| !recent.list((&alice, &names[number])).is_empty();
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(RecentDeliveries::new(&settings(100, 1 << 20)).rings_max, (1 << 20) / (128 * 72 + RING_BYTES));
         for none in [settings(0, 1 << 20), settings(100, 0), settings(usize::MAX, 1 << 20)] {
             let (recent, alice, hook) = (RecentDeliveries::new(&none), owner("alice"), destination("hook"));
-            recent.keep(&mut None, (&alice, &hook), &[left(1, 1000, 1001)]);
+            recent.record(&mut None, (&alice, &hook), &[left(1, 1000, 1001)]);
             assert!(recent.list((&alice, &hook)).is_empty());
         }
     }
