@@ -20,7 +20,7 @@ impl Router {
         let adopted = async {
             let live_processes = durable.live_processes().await?;
             let adopted = self.adopt_of_gone(durable, &live_processes).await;
-            self.take_back(durable, &live_processes).await.and(adopted)
+            self.reclaim(durable, &live_processes).await.and(adopted)
         };
         if let Err(error) = adopted.await {
             let error = ErrorChain(&error);
@@ -39,10 +39,10 @@ impl Router {
     }
 
     /// Takes back the sessions that the store says are this process's, but that are not in memory.
-    async fn take_back(&self, durable: &Durable, live_processes: &LiveProcesses) -> Result<(), store::Error> {
+    async fn reclaim(&self, durable: &Durable, live_processes: &LiveProcesses) -> Result<(), store::Error> {
         let mut result = Ok(());
         for claiming in self.unserved.take() {
-            let taken = self.entry(claiming.app_id()).take_back(durable, live_processes, self.clock.now()).await;
+            let taken = self.entry(claiming.app_id()).reclaim(durable, live_processes, self.clock.now()).await;
             result = self.adopted(claiming, taken).map(drop).and(result);
         }
         result

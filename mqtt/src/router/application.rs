@@ -100,7 +100,7 @@ impl Application {
             session.end(DisconnectReason::TakenOver);
             subscribers.remove(&session);
         }
-        let memory = subscribers.take_memory(&session_owner)?;
+        let memory = subscribers.reserve_memory(&session_owner)?;
         let session = subscribers.insert(&self.app_id, id, (session_owner.clone(), memory), now);
         Ok(session.attach(session_owner, expiry, disconnect, false))
     }
@@ -157,7 +157,7 @@ impl Application {
         while room > 0
             && let Some(message) = messages.next()
         {
-            room = room.saturating_sub(subscribers.give(&self.app_id, durable, message));
+            room = room.saturating_sub(subscribers.deliver(&self.app_id, durable, message));
             if self.memory.is_exceeded() {
                 room = 0;
             }
@@ -178,7 +178,7 @@ impl Application {
     ) -> (Recipients, Option<oneshot::Receiver<bool>>) {
         let mut subscribers = self.lock();
         let first = subscribers.log.next;
-        let recipients = subscribers.give_behind(&self.app_id, durable, message);
+        let recipients = subscribers.deliver_behind(&self.app_id, durable, message);
         (recipients, (subscribers.log.next > first).then(|| subscribers.log.saved(first)))
     }
 
@@ -201,10 +201,10 @@ impl Application {
         while cost < PIECE_DELIVERIES
             && let Some(message) = subscribers.pending.next()
         {
-            cost += subscribers.give(&self.app_id, durable, message);
+            cost += subscribers.deliver(&self.app_id, durable, message);
             while let Some((first, saved)) = subscribers.pending.finished() {
                 if subscribers.log.next > first {
-                    subscribers.log.tell(first, saved);
+                    subscribers.log.notify_when_saved(first, saved);
                 } else {
                     _ = saved.send(true);
                 }

@@ -84,8 +84,8 @@ impl SessionMemory {
 }
 
 impl ApplicationMemory {
-    /// Takes what a message needs. The owner may have more than its share then.
-    pub(crate) fn take_message(self: &Arc<Self>, bytes: usize) -> MessageMemory {
+    /// Reserves what a message needs. The owner may have more than its share then.
+    pub(crate) fn reserve_message(self: &Arc<Self>, bytes: usize) -> MessageMemory {
         self.messages.fetch_add(1, Ordering::Relaxed);
         self.add(bytes);
         self.all.queued_messages.increment(1.0);
@@ -93,15 +93,15 @@ impl ApplicationMemory {
         MessageMemory { bytes, memory: Arc::clone(self) }
     }
 
-    /// Takes what a session needs that is already there.
-    pub(crate) fn take_session(self: &Arc<Self>, bytes: usize) -> SessionBytes {
+    /// Reserves what a session needs that is already there.
+    pub(crate) fn reserve_session(self: &Arc<Self>, bytes: usize) -> SessionBytes {
         self.add(bytes);
         SessionBytes { bytes, memory: Arc::clone(self) }
     }
 
-    /// Takes what a new session needs, unless the owner would have more than its share.
+    /// Reserves what a new session needs, unless the owner would have more than its share.
     pub(crate) fn try_session(self: &Arc<Self>, bytes: usize) -> Result<SessionBytes, Exceeded> {
-        let mut session = self.take_session(0);
+        let mut session = self.reserve_session(0);
         session.grow(bytes)?;
         Ok(session)
     }

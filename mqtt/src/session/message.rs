@@ -57,7 +57,7 @@ pub(crate) struct Message {
 impl Message {
     /// Counts its memory until it is dropped.
     pub(crate) fn counted(self, memory: &Arc<ApplicationMemory>) -> Self {
-        Self { _memory: Some(memory.take_message(self.bytes())), ..self }
+        Self { _memory: Some(memory.reserve_message(self.bytes())), ..self }
     }
 
     /// Returns the levels of its topic that a filter must name, instead of matching them with wildcards; the last one

@@ -142,7 +142,7 @@ impl Application {
     ) -> Result<(Arc<Session>, bool), AttachError> {
         self.finish_removal(durable, &request.id).await?;
         self.make_room_to_store(durable, request, now).await?;
-        let memory = self.lock().take_memory(&request.session_owner)?;
+        let memory = self.lock().reserve_memory(&request.session_owner)?;
         let presented = request.session_owner.presented.as_ref();
         let claimed = durable.claim(&self.app_id, &request.id, request.clean, presented).await?;
         let Claimed { owner, name, record, .. } = claimed;
@@ -195,7 +195,7 @@ impl Application {
 
     /// Takes over the sessions whose processes no longer live; returns the processes that own others.
     ///
-    /// After an error, some may be claimed and not here: then [`Application::take_back`] is needed.
+    /// After an error, some may be claimed and not here: then [`Application::reclaim`] is needed.
     pub(in crate::router) async fn adopt(
         &self,
         durable: &Durable,
@@ -206,7 +206,7 @@ impl Application {
     }
 
     /// Takes the sessions into memory that this process owns and does not have there.
-    pub(in crate::router) async fn take_back(
+    pub(in crate::router) async fn reclaim(
         &self,
         durable: &Durable,
         live_processes: &LiveProcesses,
@@ -245,7 +245,7 @@ impl Application {
             // If its client has come in the meantime, it has its session.
             let Some(record) = record.filter(|_| !subscribers.sessions.contains_key(id.as_str())) else { continue };
             let session_owner = SessionOwner { presented, ..SessionOwner::default() };
-            let memory = subscribers.memory.take_session(session_owner.session_bytes());
+            let memory = subscribers.memory.reserve_session(session_owner.session_bytes());
             let session = subscribers.add(id.into(), session_owner, memory);
             session.own(owner, name, Some(&record));
             let record = subscribers.restore(&session, record, now);

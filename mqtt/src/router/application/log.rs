@@ -107,12 +107,12 @@ impl Log {
     /// Resolves when all messages are saved that were appended so far, and says whether those from `first` on are.
     pub(super) fn saved(&mut self, first: u64) -> oneshot::Receiver<bool> {
         let (saved, receiver) = oneshot::channel();
-        self.tell(first, saved);
+        self.notify_when_saved(first, saved);
         receiver
     }
 
-    /// Tells somebody when all messages are saved that were appended so far, and whether those from `first` on are.
-    pub(super) fn tell(&mut self, first: u64, saved: oneshot::Sender<bool>) {
+    /// Notifies somebody when all messages are saved that were appended so far, and whether those from `first` on are.
+    pub(super) fn notify_when_saved(&mut self, first: u64, saved: oneshot::Sender<bool>) {
         self.waiting.push_back(SaveWaiter { first, next: self.next, is_lost: false, saved });
     }
 

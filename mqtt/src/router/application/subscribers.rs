@@ -78,7 +78,7 @@ impl Subscribers {
 
     /// Takes the memory of a session, if need be from messages that wait; an error if its owner has more than its share
     /// nevertheless.
-    pub(super) fn take_memory(&self, session_owner: &SessionOwner) -> Result<SessionBytes, Exceeded> {
+    pub(super) fn reserve_memory(&self, session_owner: &SessionOwner) -> Result<SessionBytes, Exceeded> {
         let take = || self.memory.try_session(session_owner.session_bytes());
         take().or_else(|_| {
             self.shrink();
@@ -244,8 +244,8 @@ impl Subscribers {
         }
     }
 
-    /// Gives a message to all sessions that subscribed to it; returns how much that is.
-    pub(super) fn give(&mut self, app_id: &AppId, durable: Option<&Durable>, message: Message) -> usize {
+    /// Delivers a message to all sessions that subscribed to it; returns how much that is.
+    pub(super) fn deliver(&mut self, app_id: &AppId, durable: Option<&Durable>, message: Message) -> usize {
         let message = Arc::new(message.counted(&self.memory));
         let mut deliveries = self.deliveries(&message);
         let cost = MESSAGE_COST + deliveries.len();
@@ -263,7 +263,7 @@ impl Subscribers {
     }
 
     /// Gives a message to those sessions that have room for it behind what is live.
-    pub(super) fn give_behind(&mut self, app_id: &AppId, durable: Option<&Durable>, message: Message) -> Recipients {
+    pub(super) fn deliver_behind(&mut self, app_id: &AppId, durable: Option<&Durable>, message: Message) -> Recipients {
         let message = Arc::new(message.counted(&self.memory));
         let has_room = |session: &Arc<Session>| session.spare().0 > 0;
         let deliveries = self.deliveries_preferring(&message, |it| it.is_connected() && has_room(it));
@@ -383,7 +383,7 @@ impl Subscribers {
         }
         let properties = message.properties.as_deref();
         let record = LogRecord::new(&message.topic, &message.payload, properties, named);
-        let memory = self.memory.take_session(record.memory_bytes());
+        let memory = self.memory.reserve_session(record.memory_bytes());
         self.log.append(Append { stored, record, _memory: memory });
     }
 }
