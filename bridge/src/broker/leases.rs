@@ -12,8 +12,8 @@ pub trait ReceiveLeases: Send + Sync {
     /// This process no longer shares. Returns whether others do; an error if that cannot be found out.
     fn leave<'a>(&'a self, client_id: &'a str) -> BoxFuture<'a, Result<bool, String>>;
 
-    /// Takes the right; none if another process has it, an error if that cannot be found out.
-    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn ReceiveLease>>, String>>;
+    /// Acquires the right; none if another process has it, an error if that cannot be found out.
+    fn acquire(&self) -> BoxFuture<'_, Result<Option<Box<dyn ReceiveLease>>, String>>;
 }
 
 /// The right to receive.

@@ -245,7 +245,7 @@ impl Receiving {
     async fn take_leases(&self, leases: &dyn ReceiveLeases) {
         let mut is_failing = false;
         loop {
-            match leases.take().await {
+            match leases.acquire().await {
                 Ok(Some(lease)) => {
                     self.serve(lease.as_ref()).await;
                     lease.release().await;

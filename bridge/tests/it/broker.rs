@@ -40,7 +40,7 @@ impl ReceiveLeases for Sharing {
         Box::pin(ready(Ok(matches!(self, Self::WithOthers))))
     }
 
-    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn ReceiveLease>>, String>> {
+    fn acquire(&self) -> BoxFuture<'_, Result<Option<Box<dyn ReceiveLease>>, String>> {
         panic!("the broker has shared subscriptions");
     }
 }

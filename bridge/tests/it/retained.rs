@@ -26,7 +26,7 @@ impl ReceiveLeases for Only {
         Box::pin(ready(Ok(false)))
     }
 
-    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn ReceiveLease>>, String>> {
+    fn acquire(&self) -> BoxFuture<'_, Result<Option<Box<dyn ReceiveLease>>, String>> {
         Box::pin(async { Ok(Some(Box::new(Self) as Box<dyn ReceiveLease>)) })
     }
 }

@@ -64,8 +64,8 @@ impl DownlinkLeases {
         Ok(!self.store.list(&key(PARTS)?, None, 1).await?.is_empty())
     }
 
-    async fn try_take(&self) -> Result<Option<HeldLease>, Error> {
-        let Some(lease) = self.leases.take(key("lease")?).await? else { return Ok(None) };
+    async fn try_acquire(&self) -> Result<Option<HeldLease>, Error> {
+        let Some(lease) = self.leases.acquire(key("lease")?).await? else { return Ok(None) };
         match self.client_id().await {
             Ok(client_id) => Ok(Some(HeldLease { lease, client_id })),
             Err(error) => {
@@ -103,9 +103,9 @@ impl ReceiveLeases for DownlinkLeases {
         Box::pin(async move { self.try_leave(client_id).await.map_err(|error| ErrorChain(&error).to_string()) })
     }
 
-    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn ReceiveLease>>, String>> {
+    fn acquire(&self) -> BoxFuture<'_, Result<Option<Box<dyn ReceiveLease>>, String>> {
         Box::pin(async move {
-            let taken = self.try_take().await.map_err(|error| ErrorChain(&error).to_string())?;
+            let taken = self.try_acquire().await.map_err(|error| ErrorChain(&error).to_string())?;
             Ok(taken.map(|lease| Box::new(lease) as Box<dyn ReceiveLease>))
         })
     }

@@ -134,7 +134,7 @@ impl QueueWorker {
     }
 
     async fn try_run(&mut self) -> Result<End, Error> {
-        let Some(lease) = self.context.leases.take(self.destination.lease()?).await? else {
+        let Some(lease) = self.context.leases.acquire(self.destination.lease()?).await? else {
             let is_empty = self.context.queues.is_empty(&self.destination).await?;
             return Ok(if is_empty { End::Empty } else { End::Lost });
         };

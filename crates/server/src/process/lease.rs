@@ -45,8 +45,8 @@ struct Held {
 }
 
 impl Leases {
-    /// Takes the lease with that record; `None` if another process has it.
-    pub async fn take(&self, key: Key) -> Result<Option<Lease>, Error> {
+    /// Acquires the lease with that record; `None` if another process has it.
+    pub async fn acquire(&self, key: Key) -> Result<Option<Lease>, Error> {
         if !self.is_shared {
             return Ok(Some(Lease { held: None }));
         }
