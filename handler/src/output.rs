@@ -206,11 +206,11 @@ impl PublishReceipt {
     }
 
     /// Returns true if there is nothing to wait for.
-    pub(crate) fn is_kept(&self) -> bool {
+    pub(crate) fn is_stored(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Resolves when both are kept.
+    /// Resolves when both are stored.
     fn and(self, other: Self) -> Self {
         match (self.0, other.0) {
             (Some(one), Some(another)) => Self::when(async {

@@ -37,14 +37,14 @@ impl Output for QueuedOutput {
         }
         let Some(json) = body(&message) else { return PublishReceipt::at_once() };
         let bytes = json.get().len();
-        let kept = self.keep(&message, json);
+        let kept = self.store(&message, json);
         if bytes <= MESSAGE_BYTES_MAX {
             return kept;
         }
         // It was dropped, and has nothing to wait for.
         let instead = message.too_large(bytes, MESSAGE_BYTES_MAX);
         let instead = instead.and_then(|instead| Some((body(&instead)?, instead)));
-        instead.map_or(kept, |(body, instead)| self.keep(&instead, body))
+        instead.map_or(kept, |(body, instead)| self.store(&instead, body))
     }
 
     fn room<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
@@ -126,7 +126,7 @@ impl QueuedOutput {
         outputs::OutputMessage { dev_id: Some(dev_id.clone()), event, time, identity, body }
     }
 
-    fn keep(&self, message: &Message, body: Box<RawValue>) -> PublishReceipt {
+    fn store(&self, message: &Message, body: Box<RawValue>) -> PublishReceipt {
         let stored = self.outputs.publish(&message.app_id, self.queued(message, body));
         match stored.is_stored() {
             true => PublishReceipt::at_once(),

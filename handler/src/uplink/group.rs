@@ -154,7 +154,7 @@ impl SentUplink {
     /// Returns true if it is settled once it is in history.
     fn is_quick(&self) -> bool {
         let needs_excerpt = self.outcome == history::Outcome::Failed && self.result.is_some();
-        !needs_excerpt && self.receipts.iter().all(PublishReceipt::is_kept)
+        !needs_excerpt && self.receipts.iter().all(PublishReceipt::is_stored)
     }
 }
 
