@@ -20,12 +20,12 @@ const MESSAGES_MAX: usize = 1024;
 /// The messages that a session has got, by their numbers.
 #[derive(Default)]
 pub(super) struct Repeats {
-    known: HashMap<u16, Known>,
+    known: HashMap<u16, KnownMessage>,
     /// The numbers in the order in which they came.
     order: VecDeque<u16>,
 }
 
-struct Known {
+struct KnownMessage {
     content: Digest,
     is_settled: Arc<AtomicBool>,
     /// True if it was settled when the broker last answered a ping.
@@ -44,7 +44,11 @@ impl Repeats {
             return known.is_settled.clone();
         }
         let is_settled = Arc::<AtomicBool>::default();
-        if self.known.insert(packet, Known { content, is_settled: is_settled.clone(), was_settled: false }).is_some() {
+        if self
+            .known
+            .insert(packet, KnownMessage { content, is_settled: is_settled.clone(), was_settled: false })
+            .is_some()
+        {
             self.order.retain(|other| *other != packet);
         }
         self.order.push_back(packet);

@@ -30,10 +30,10 @@ pub(super) struct Arrivals {
 
 struct Arrival {
     packet: u16,
-    state: State,
+    state: ArrivalState,
 }
 
-enum State {
+enum ArrivalState {
     InProgress,
     Done { since: Instant },
     GivenUp,
@@ -52,7 +52,7 @@ pub(super) struct Settled {
 impl Arrivals {
     /// Numbers a message that has come.
     pub(super) fn add(&mut self, packet: u16) -> u64 {
-        self.messages.push_back(Arrival { packet, state: State::InProgress });
+        self.messages.push_back(Arrival { packet, state: ArrivalState::InProgress });
         self.first + self.messages.len() as u64 - 1
     }
 
@@ -67,7 +67,7 @@ impl Arrivals {
             return;
         }
         if let Some(message) = self.messages.get_mut((number - self.first) as usize) {
-            message.state = if is_done { State::Done { since: now } } else { State::GivenUp };
+            message.state = if is_done { ArrivalState::Done { since: now } } else { ArrivalState::GivenUp };
             self.held += usize::from(is_done);
         }
         self.release(out);
@@ -87,7 +87,7 @@ impl Arrivals {
 
     /// Puts all that are held behind `out`.
     pub(super) fn release_all(&mut self, out: &mut BytesMut) {
-        let last = self.messages.iter().rposition(|message| matches!(message.state, State::Done { .. }));
+        let last = self.messages.iter().rposition(|message| matches!(message.state, ArrivalState::Done { .. }));
         self.take(last.map_or(0, |last| last + 1), out);
     }
 
@@ -111,9 +111,9 @@ impl Arrivals {
         self.first += count as u64;
         for Arrival { packet, state } in self.messages.drain(..count) {
             match state {
-                State::InProgress => crate::metrics::passed_over(),
-                State::GivenUp => {}
-                State::Done { .. } => {
+                ArrivalState::InProgress => crate::metrics::passed_over(),
+                ArrivalState::GivenUp => {}
+                ArrivalState::Done { .. } => {
                     packet::acknowledge(packet, out);
                     self.held -= 1;
                 }
@@ -124,11 +124,11 @@ impl Arrivals {
 
 impl Arrival {
     fn is_over(&self) -> bool {
-        !matches!(self.state, State::InProgress)
+        !matches!(self.state, ArrivalState::InProgress)
     }
 
     fn is_late(&self, now: Instant) -> bool {
-        matches!(self.state, State::Done { since } if now.duration_since(since) >= HELD_MAX)
+        matches!(self.state, ArrivalState::Done { since } if now.duration_since(since) >= HELD_MAX)
     }
 }
 

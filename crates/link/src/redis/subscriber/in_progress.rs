@@ -13,9 +13,9 @@ const FAILED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 
 /// The entries that are being worked on.
 #[derive(Clone)]
-pub(super) struct InProgress(Arc<Mutex<State>>);
+pub(super) struct InProgress(Arc<Mutex<EntriesInProgress>>);
 
-struct State {
+struct EntriesInProgress {
     ids: HashSet<String>,
     /// Number of times that work on an entry ended without a result.
     failures: LruCache<String, u32>,
@@ -30,7 +30,7 @@ pub(super) struct Held {
 
 impl InProgress {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Mutex::new(State { ids: HashSet::new(), failures: LruCache::new(FAILED_MAX) })))
+        Self(Arc::new(Mutex::new(EntriesInProgress { ids: HashSet::new(), failures: LruCache::new(FAILED_MAX) })))
     }
 
     /// Begins work on an entry; `None` if somebody works on it already.
@@ -48,7 +48,7 @@ impl InProgress {
         self.lock().ids.iter().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, EntriesInProgress> {
         // A panic elsewhere leaves the entries usable.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
