@@ -23,7 +23,7 @@ pub(crate) struct CommitTime {
 /// Entries that expired by a clock that has jumped ahead are hidden, and are there again if it goes back.
 pub(crate) struct Steadiness {
     clock: StoreClock,
-    state: Mutex<State>,
+    state: Mutex<BelievedTime>,
 }
 
 /// A time, and the monotonic time at that moment, in milliseconds.
@@ -33,7 +33,7 @@ struct Moment {
     monotonic: u64,
 }
 
-struct State {
+struct BelievedTime {
     /// The last time at which the clock could be believed.
     believed: Moment,
     /// The time that the clock jumped to, if it cannot be believed now.
@@ -63,7 +63,7 @@ impl Steadiness {
     /// `last` is an earlier time that could be believed; `None` if it is not known.
     pub(crate) fn new(clock: StoreClock, last: Option<UnixMillis>) -> Self {
         let believed = Moment { wall: last.unwrap_or(0), monotonic: clock.monotonic_ms() };
-        Self { clock, state: Mutex::new(State { believed, jumped: None }) }
+        Self { clock, state: Mutex::new(BelievedTime { believed, jumped: None }) }
     }
 
     /// The time of a commit that is made now.
@@ -74,7 +74,7 @@ impl Steadiness {
     }
 }
 
-impl State {
+impl BelievedTime {
     fn look(&mut self, seen: Moment) -> CommitTime {
         let expected = self.believed.expected(seen.monotonic);
         if seen.wall <= expected.saturating_add(JUMP_MS) {
@@ -108,7 +108,7 @@ mod tests {
     /// Returns the result of each look: the time by the clock and the time believed, in milliseconds.
     fn looks(last: Option<u64>, seen: &[(u64, u64)]) -> Vec<CommitTime> {
         let believed = Moment { wall: last.unwrap_or(0), monotonic: 0 };
-        let mut state = State { believed, jumped: None };
+        let mut state = BelievedTime { believed, jumped: None };
         seen.iter().map(|(wall, monotonic)| state.look(Moment { wall: *wall, monotonic: *monotonic })).collect()
     }
 

@@ -15,9 +15,9 @@ const BUCKETS_MAX: usize = 1 << 16;
 const READINGS_DIFFER_MAX: u64 = 1_000_000;
 
 /// Rate limit buckets by key, for one process: at most 65,536.
-pub struct Buckets<K>(Mutex<State<K>>);
+pub struct Buckets<K>(Mutex<FillTimes<K>>);
 
-struct State<K> {
+struct FillTimes<K> {
     /// Time at which each bucket will be full, in `time`; a missing bucket is full.
     full_at: HashMap<K, u64>,
     time: Time,
@@ -45,7 +45,7 @@ impl Time {
 
 impl<K> Default for Buckets<K> {
     fn default() -> Self {
-        Self(Mutex::new(State { full_at: HashMap::new(), time: Time::default() }))
+        Self(Mutex::new(FillTimes { full_at: HashMap::new(), time: Time::default() }))
     }
 }
 
