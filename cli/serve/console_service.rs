@@ -6,7 +6,7 @@ use account::Account;
 use anyhow::Context as _;
 use axum::Router;
 use client::account::AccountClient;
-use console::{Console, Environment, Place};
+use console::{Console, ConsoleAddress, Environment};
 use server::{
     error_response::ErrorFormat,
     seal::{KeyOwner, SealingKeys},
@@ -36,7 +36,7 @@ pub(super) async fn with_account(
     let client_id = &settings.console.client_id;
     let account = account.with_console(client_id, console::Settings::CALLBACK).await?;
     let account = account.with_operators(&settings.console.operators);
-    let place = Place::WithAccount { public_url: account.public_url().to_string() };
+    let place = ConsoleAddress::WithAccount { public_url: account.public_url().to_string() };
     let environment = environment(settings, AccountClient::new(account_url)?, (clock, stop))?;
     let console = Console::new(settings.console.clone(), place, environment);
     let console = console.with_first_operator(account.first_operator());
@@ -62,7 +62,7 @@ pub(super) async fn run(
     let public_url = public_url.unwrap_or_else(|| format!("http://{}", from_here(address)));
     let auth_server = &settings.client.auth_server;
     let account_url = settings.console.account_url.clone().unwrap_or_else(|| auth_server.clone());
-    let place = Place::Alone { public_url: public_url.clone(), account_url };
+    let place = ConsoleAddress::Alone { public_url: public_url.clone(), account_url };
     let account = AccountClient::new(auth_server)?;
     let environment = environment(settings, account, (clock, shutdown.requested.clone()))?;
     let console = Console::new(settings.console.clone(), place, environment);

@@ -51,7 +51,7 @@ pub struct Environment {
 
 /// Public address of the console.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum ConsoleAddress {
     /// At the address of the account service, with whose pages it is one site.
     WithAccount {
         /// The address of both.
@@ -69,7 +69,7 @@ pub enum Place {
 /// The console. Cheap to clone.
 #[derive(Clone)]
 pub struct Console {
-    pub(crate) place: Arc<Place>,
+    pub(crate) place: Arc<ConsoleAddress>,
     pub(crate) account: AccountClient,
     pub(crate) client: Arc<ClientCredentials>,
     pub(crate) handler_id: ComponentId,
@@ -100,7 +100,7 @@ impl Console {
     pub const PLAYGROUND: &'static str = "/console/playground";
 
     /// A console that does not know the discovery service yet.
-    pub fn new(settings: Settings, place: Place, environment: Environment) -> Self {
+    pub fn new(settings: Settings, place: ConsoleAddress, environment: Environment) -> Self {
         let Environment { account, client_secret, handler_id, allow_insecure, keys, clock, random, stop } = environment;
         let client = ClientCredentials { id: settings.client_id, secret: client_secret };
         let total = settings.live_views_max;
@@ -162,7 +162,7 @@ impl Console {
     }
 }
 
-impl Place {
+impl ConsoleAddress {
     pub(crate) fn public_url(&self) -> &str {
         match self {
             Self::WithAccount { public_url } | Self::Alone { public_url, .. } => public_url.trim_end_matches('/'),

@@ -13,7 +13,7 @@ mod settings;
 mod site;
 mod status;
 
-pub use console::{Console, Environment, Place};
+pub use console::{Console, ConsoleAddress, Environment};
 pub use error::{Error, Result};
 pub use settings::{MapTiles, Settings, TileUrl, TileUrlError};
 pub use status::{

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use server::seal::{KeyedHash, Sealed};
 use types::{Credential, Secret, Timestamp, UserId, Username};
 
-use crate::{Console, Result, console::Place};
+use crate::{Console, Result, console::ConsoleAddress};
 
 /// Maximum time that a login may take.
 pub(crate) const LOGIN_LIFETIME: Duration = Duration::from_secs(600);
@@ -104,8 +104,10 @@ impl Console {
 
     fn account_session(&self, cookie: Option<&str>) -> Option<KeyedHash> {
         match *self.place {
-            Place::WithAccount { .. } => Some(self.keys.hash("account session", cookie.unwrap_or_default().as_bytes())),
-            Place::Alone { .. } => None,
+            ConsoleAddress::WithAccount { .. } => {
+                Some(self.keys.hash("account session", cookie.unwrap_or_default().as_bytes()))
+            }
+            ConsoleAddress::Alone { .. } => None,
         }
     }
 

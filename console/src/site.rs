@@ -22,7 +22,7 @@ use axum::{
 };
 use server::serve::run_to_end;
 
-use crate::{Console, Error, console::Place};
+use crate::{Console, Error, console::ConsoleAddress};
 
 use self::{
     device::{change, delete, downlinks, uplinks},
@@ -59,8 +59,8 @@ impl Console {
             .merge(self.in_layers(trial))
             .merge(assets().layer(from_fn(compress)).with_state(self.clone()));
         match *self.place {
-            Place::WithAccount { .. } => router,
-            Place::Alone { .. } => router.route("/", get(async || Redirect::to("/console"))),
+            ConsoleAddress::WithAccount { .. } => router,
+            ConsoleAddress::Alone { .. } => router.route("/", get(async || Redirect::to("/console"))),
         }
     }
 

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Error,
-    console::Place,
+    console::ConsoleAddress,
     status::{Count, NetworksStatus},
 };
 
@@ -46,8 +46,8 @@ pub(super) async fn show(Operator { console, session, frame, unconfirmed }: Oper
             let sections = networks.into_iter().map(|network| Section::of(network, &own)).collect();
             Some(View { sections, shadows: shadows.into_iter().map(Shadow::of).collect(), counts })
         }
-        (None, Place::Alone { .. }) => None,
-        (None, Place::WithAccount { .. }) => return Err(Error::Starting.into()),
+        (None, ConsoleAddress::Alone { .. }) => None,
+        (None, ConsoleAddress::WithAccount { .. }) => return Err(Error::Starting.into()),
     };
     Ok(Page::new(Show { frame, unconfirmed, view }))
 }

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     Console, Error,
-    console::Place,
+    console::ConsoleAddress,
     form::drafts::Fields,
     session::Session,
     status::{ApplicationLoad, Check, FunctionCounts, FunctionRanking, HistoryState, Queue, ServerStatus, ServiceLoad},
@@ -73,8 +73,8 @@ pub(super) async fn show(
             let own = linked_applications(&console, &session, &status.ranking).await;
             (mem::take(&mut status.checks), Some(View::of(status, &own)))
         }
-        (None, Place::Alone { .. }) => (Vec::new(), None),
-        (None, Place::WithAccount { .. }) => return Err(Error::Starting.into()),
+        (None, ConsoleAddress::Alone { .. }) => (Vec::new(), None),
+        (None, ConsoleAddress::WithAccount { .. }) => return Err(Error::Starting.into()),
     };
     Ok(Page::new(Show { frame, owner, checks, unconfirmed, view }))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use account::ClientSettings;
 use client::{Trust, account::AccountClient, discovery::DiscoveryClient};
-use console::{Console, Environment, Place, Settings};
+use console::{Console, ConsoleAddress, Environment, Settings};
 use server::{
     error_response::ErrorFormat,
     seal::{KeyOwner, SealingKeys},
@@ -43,7 +43,8 @@ pub(super) async fn start_with(
         stop: stop.clone(),
     };
     let settings = Settings { client_id: "my-console".parse().unwrap(), ..settings };
-    let console = Console::new(settings, Place::Alone { public_url: public_url.clone(), account_url }, environment);
+    let console =
+        Console::new(settings, ConsoleAddress::Alone { public_url: public_url.clone(), account_url }, environment);
     prepare(&console);
     let server = Server::new(ServeSettings::default(), Arc::new(OsRandom), stop);
     drop(server.start(HttpService::new("console", console.router(), ErrorFormat::Account), listeners));

@@ -6,7 +6,7 @@ use axum::extract::Query;
 use super::entry::Entry;
 use crate::{
     Error,
-    console::Place,
+    console::ConsoleAddress,
     form::drafts::Fields,
     site::{
         failure::{Failure, Problem},
@@ -54,8 +54,8 @@ pub(in crate::site) async fn show(
     let events = match (console.status(), &*console.place) {
         _ if unconfirmed.is_some() => None,
         (Some(source), _) => Some(Events::from(source.audit(&search, before).await)),
-        (None, Place::Alone { .. }) => None,
-        (None, Place::WithAccount { .. }) => return Err(Error::Starting.into()),
+        (None, ConsoleAddress::Alone { .. }) => None,
+        (None, ConsoleAddress::WithAccount { .. }) => return Err(Error::Starting.into()),
     };
     let is_part = !search.is_empty() || !before.is_empty();
     Ok(Page::new(Show { frame, search, is_part, unconfirmed, events }))
