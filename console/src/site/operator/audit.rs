@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::Query;
 
-use super::entry::Entry;
+use super::entry::AuditEntry;
 use crate::{
     Error,
     console::ConsoleAddress,
@@ -39,7 +39,7 @@ pub(super) struct Events {
     pub(super) path: Option<String>,
     /// The reason why it cannot be read.
     pub(super) problem: Option<String>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<AuditEntry>,
     /// The place from which the next page goes on; none if all lines were looked at.
     pub(super) next: Option<String>,
 }
@@ -80,7 +80,7 @@ impl From<AuditTail> for Events {
             AuditTail::NoFile => Self::default(),
             AuditTail::Unreadable(reason) => Self { problem: Some(reason), ..Self::default() },
             AuditTail::Lines { path, lines, next } => {
-                let entries = lines.iter().map(|line| Entry::of(line)).collect();
+                let entries = lines.iter().map(|line| AuditEntry::of(line)).collect();
                 Self { path: Some(path), entries, next, problem: None }
             }
         }
