@@ -16,7 +16,7 @@ use crate::{Console, Error, Result};
 
 pub(crate) use self::{
     draw::{Draw, Drawn},
-    entry::{Entry, Generated},
+    entry::{DeviceEntry, Generated},
 };
 
 /// The activation of a device that joins.
@@ -242,7 +242,7 @@ mod tests {
         let attributes = [(" a", "two\nlines"), ("b", "")].map(pair).into();
         let device = Device { description: " two\r\nlines ".to_owned(), attributes, ..Device::default() };
         let texts = Texts::of(&device);
-        let sent = Entry::sent(|name| texts.get(name));
+        let sent = DeviceEntry::sent(|name| texts.get(name));
         for (name, _) in SHOWN {
             assert_eq!(sent.texts.get(name), texts.get(name), "{name}");
         }

@@ -25,7 +25,7 @@ pub(crate) struct Base {
 
 /// The entry in a form.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Entry {
+pub(crate) struct WebhookEntry {
     pub(crate) url: String,
     /// Separated by spaces or commas; all if there are none.
     pub(crate) events: String,
@@ -63,7 +63,7 @@ impl Base {
     /// from this form, sent before without an answer. What is as it was when the form was opened counts, too: somebody
     /// else may have put it back since. Of values that no page has, only that they were set is known: nobody can say that
     /// those that were typed are the same.
-    pub(crate) fn differences(&self, now: &Self, entry: &Entry) -> Vec<Difference> {
+    pub(crate) fn differences(&self, now: &Self, entry: &WebhookEntry) -> Vec<Difference> {
         if self.revision == now.revision {
             return Vec::new();
         }
@@ -90,7 +90,7 @@ impl Base {
     }
 }
 
-impl Entry {
+impl WebhookEntry {
     /// The form of a webhook in which nobody has typed.
     pub(crate) fn untouched(base: &Base) -> Self {
         Self { url: base.url.clone(), events: base.events(), ..Self::default() }
@@ -214,9 +214,9 @@ mod tests {
         Base { revision, url, events, header_names: vec!["X-Key".to_owned()], is_signed: true }
     }
 
-    fn entry(fields: &[(&str, &str)], removed: &[&str]) -> Entry {
+    fn entry(fields: &[(&str, &str)], removed: &[&str]) -> WebhookEntry {
         let value = |name: &str| fields.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| *value);
-        Entry::sent(value, removed.iter().map(|name| (*name).to_owned()).collect())
+        WebhookEntry::sent(value, removed.iter().map(|name| (*name).to_owned()).collect())
     }
 
     #[test]
@@ -259,7 +259,8 @@ mod tests {
         let form = [("url", "https://b.example"), ("events", "up down/acks")];
         let same = entry(&[&form[..], &[("remove_secret", "yes")]].concat(), &["X-Key"]);
         assert_eq!(before.differences(&now, &same), []);
-        let labels = |entry: &Entry| before.differences(&now, entry).iter().map(|one| one.label).collect::<Vec<_>>();
+        let labels =
+            |entry: &WebhookEntry| before.differences(&now, entry).iter().map(|one| one.label).collect::<Vec<_>>();
         assert_eq!(labels(&entry(&form, &["X-Key"])), ["Signed"]);
         assert_eq!(labels(&entry(&form, &[])), ["Headers", "Signed"]);
         let changed = Base { events: vec!["up".to_owned()], ..now.clone() };
@@ -303,7 +304,7 @@ mod tests {
     #[test]
     fn values_that_no_page_has_are_a_difference_by_their_revision() {
         let (before, now) = (base("1", "https://a.example"), base("2", "https://a.example"));
-        let untouched = Entry::untouched(&before);
+        let untouched = WebhookEntry::untouched(&before);
         let [difference] = &before.differences(&now, &untouched)[..] else { panic!("there is one") };
         assert_eq!((difference.label, difference.typed.as_deref()), ("Header values and key", None));
         assert!(before.differences(&before, &untouched).is_empty());

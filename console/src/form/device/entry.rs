@@ -31,13 +31,13 @@ pub(crate) type Generated = Vec<(&'static str, String)>;
 
 /// The entry in a form.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Entry {
+pub(crate) struct DeviceEntry {
     /// Texts that a page may show again.
     pub(crate) texts: Texts,
     keys: [Secret; 3],
 }
 
-impl Entry {
+impl DeviceEntry {
     /// The entry in a sent form, whose `value` is empty where nothing was typed.
     pub(crate) fn sent<'a>(value: impl Fn(&str) -> &'a str) -> Self {
         // Browsers send each line end with two characters.
@@ -273,9 +273,9 @@ mod tests {
     const EUI: (&str, &str) = ("dev_eui", "0102030405060708");
     const KEY: &str = "000102030405060708090A0B0C0D0E0F";
 
-    fn entry(texts: &[(&str, &str)]) -> Entry {
+    fn entry(texts: &[(&str, &str)]) -> DeviceEntry {
         let find = |name: &str| texts.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| *text);
-        Entry::sent(find)
+        DeviceEntry::sent(find)
     }
 
     fn put(

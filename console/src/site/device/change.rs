@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Result,
-    form::device::{Base, Draw, Entry, read},
+    form::device::{Base, DeviceEntry, Draw, read},
     site::{
         failure::Failure,
         page::{Frame, Page},
@@ -57,13 +57,13 @@ pub(in crate::site) fn draft(request: &InApplication, sent: &Sent) -> Result<Res
     Ok(page(request, DeviceForm::sent(&entry, Some(base), draw).drafted())?.into_response())
 }
 
-fn typed(request: &InApplication, sent: &Sent) -> (Entry, Base, Draw) {
-    let entry = Entry::sent(|name| sent.value(name));
+fn typed(request: &InApplication, sent: &Sent) -> (DeviceEntry, Base, Draw) {
+    let entry = DeviceEntry::sent(|name| sent.value(name));
     (entry, Base::read(sent.value("base")), request.console.draw(sent.value("draw")))
 }
 
 /// The handler takes whatever is sent last, so that what it has is looked at just before.
-async fn change(request: &InApplication, mut entry: Entry, (base, draw): (&Base, &Draw)) -> Result<Response> {
+async fn change(request: &InApplication, mut entry: DeviceEntry, (base, draw): (&Base, &Draw)) -> Result<Response> {
     let (handler, dev_id) = (request.handler().await?, dev_id(request)?);
     let drawn = request.drawn(draw, &dev_id);
     let mut device = read(&handler, request.app_id(), &dev_id).await?;

@@ -4,7 +4,7 @@ use types::{Kind, Kinded};
 
 use crate::{
     Error,
-    form::device::{ABP, Base, Difference, Draw, Entry, TICKED, Texts, label},
+    form::device::{ABP, Base, DeviceEntry, Difference, Draw, TICKED, Texts, label},
     site::failure::Problem,
 };
 
@@ -52,7 +52,7 @@ impl DeviceForm {
     }
 
     /// The form with what was sent.
-    pub(in crate::site) fn sent(entry: &Entry, base: Option<Base>, draw: Draw) -> Self {
+    pub(in crate::site) fn sent(entry: &DeviceEntry, base: Option<Base>, draw: Draw) -> Self {
         Self { texts: entry.texts.clone(), base, draw, ..Self::default() }
     }
 

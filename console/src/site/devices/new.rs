@@ -8,7 +8,7 @@ use types::{AppEui, Kind, Kinded};
 use super::steps::may_be_done;
 use crate::{
     Error, Result,
-    form::device::{Draw, Entry},
+    form::device::{DeviceEntry, Draw},
     site::{
         device::{
             fields::{DeviceForm, becomes_draft},
@@ -35,7 +35,7 @@ pub(in crate::site) async fn show(request: InApplication) -> Page<New> {
 
 /// Registers a device. Whether one with this id is there already is checked just before.
 pub(in crate::site) async fn create(request: InApplication, sent: Sent) -> Result<Response, Failure> {
-    let mut entry = Entry::sent(|name| sent.value(name));
+    let mut entry = DeviceEntry::sent(|name| sent.value(name));
     let draw = request.console.draw(sent.value("draw"));
     match register(&request, &mut entry, &draw).await {
         Ok(response) => Ok(response),
@@ -52,11 +52,11 @@ pub(in crate::site) async fn create(request: InApplication, sent: Sent) -> Resul
 
 /// The page with a form that was sent when the login had expired, or a service was away.
 pub(in crate::site) fn draft(request: &InApplication, sent: &Sent) -> Response {
-    let (entry, draw) = (Entry::sent(|name| sent.value(name)), request.console.draw(sent.value("draw")));
+    let (entry, draw) = (DeviceEntry::sent(|name| sent.value(name)), request.console.draw(sent.value("draw")));
     page(request, DeviceForm::sent(&entry, None, draw).drafted()).into_response()
 }
 
-async fn register(request: &InApplication, entry: &mut Entry, draw: &Draw) -> Result<Response> {
+async fn register(request: &InApplication, entry: &mut DeviceEntry, draw: &Draw) -> Result<Response> {
     let dev_id = entry.dev_id()?;
     entry.read_code()?;
     let (handler, drawn) = (request.handler().await?, request.drawn(draw, &dev_id));

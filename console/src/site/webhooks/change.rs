@@ -15,7 +15,7 @@ use crate::{
     Error, Result,
     form::{
         device::Difference,
-        webhook::{Base, Entry},
+        webhook::{Base, WebhookEntry},
     },
     site::{
         device::fields::becomes_draft,
@@ -68,7 +68,7 @@ struct Header {
 pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Change>, Failure> {
     let webhook = client(&request).await?.get(&id(&request)?).await.map_err(hiding)?;
     let base = Base::of(webhook);
-    page(&request, ChangeForm::new(Entry::untouched(&base), base)).map_err(Failure::from)
+    page(&request, ChangeForm::new(WebhookEntry::untouched(&base), base)).map_err(Failure::from)
 }
 
 pub(in crate::site) async fn submit(request: InApplication, sent: Sent) -> Result<Response, Failure> {
@@ -90,14 +90,14 @@ pub(in crate::site) fn draft(request: &InApplication, sent: &Sent) -> Result<Res
     Ok(page(request, ChangeForm { is_draft: true, ..ChangeForm::new(entry, base) })?.into_response())
 }
 
-fn typed(sent: &Sent) -> (Entry, Base) {
+fn typed(sent: &Sent) -> (WebhookEntry, Base) {
     let removed = sent.values("remove_header").map(str::to_owned).collect();
-    (Entry::sent(|name| sent.value(name), removed), Base::read(sent.value("base")))
+    (WebhookEntry::sent(|name| sent.value(name), removed), Base::read(sent.value("base")))
 }
 
 /// The handler refuses a change of anything but what the form was opened with. Then the page shows what is there, unless
 /// that is what was typed and no value is set that pages do not show.
-async fn change(request: &InApplication, entry: &Entry, base: &Base) -> Result<Response> {
+async fn change(request: &InApplication, entry: &WebhookEntry, base: &Base) -> Result<Response> {
     let (client, id) = (client(request).await?, id(request)?);
     let saved = || Redirect::to(&format!("{}/webhooks/{id}?done=webhook-changed", request.path())).into_response();
     let Err(error) = client.update(&id, &entry.change(base)?).await else { return Ok(saved()) };
@@ -128,8 +128,8 @@ fn page(request: &InApplication, form: ChangeForm) -> Result<Page<Change>> {
 }
 
 impl ChangeForm {
-    fn new(entry: Entry, base: Base) -> Self {
-        let Entry { url, events, removed, removes_secret, .. } = entry;
+    fn new(entry: WebhookEntry, base: Base) -> Self {
+        let WebhookEntry { url, events, removed, removes_secret, .. } = entry;
         let header = |name: &String| Header { name: name.clone(), is_removed: removed.contains(name) };
         let headers = base.header_names.iter().map(header).collect();
         Self { base, url, events, headers, removes_secret, ..Self::default() }
