@@ -21,8 +21,8 @@ pub use self::{
     report::{Counts, Damage, Day, Example, Field, Place, Report, UpdateCounts},
     run::{Done, OutputFormat, OutputRow, ParquetOutput, Replay},
     source::{
-        Batch, CsvFile, JsonLines, ParquetFile, PostgresSettings, RedisSettings, Rows, Source, StoredUplinks,
-        StreamEvents, Table, Updates, is_postgres, is_redis, is_things_stack,
+        Batch, CsvFile, JsonLines, ParquetFile, PostgresSettings, RedisSettings, Rows, StoredUplinks, StreamEvents,
+        Table, Updates, UplinkSource, is_postgres, is_redis, is_things_stack,
     },
     stored::{Correction, Filter, Found, Name, Stored},
 };

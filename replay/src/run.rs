@@ -14,7 +14,7 @@ use runtime::{Engine, Sandbox};
 
 pub use self::output::{OutputFormat, OutputRow, ParquetOutput};
 use crate::{
-    Batch, Codecs, Error, Filter, Report, Source, Stored, Updates,
+    Batch, Codecs, Error, Filter, Report, Stored, Updates, UplinkSource,
     check::{Defaults, check},
     report::Place,
     revisions::Revisions,
@@ -58,7 +58,7 @@ impl Replay<'_> {
     /// Reads `source` to its end. `each` gets the results of its batches, in their order; its error ends the replay.
     pub fn run<E: From<Error>>(
         &self,
-        mut source: Box<dyn Source>,
+        mut source: Box<dyn UplinkSource>,
         mut each: impl FnMut(Done) -> Result<(), E>,
     ) -> Result<(), E> {
         let (unit, revisions) = (source.unit(), &Revisions::default());
@@ -135,7 +135,7 @@ impl Replay<'_> {
 }
 
 /// Gives the batches of a source to the threads in turn, until it ends or nobody takes them any more.
-fn deal(source: &mut dyn Source, revisions: &Revisions, batches: &[SyncSender<Batch>]) -> Result<(), Error> {
+fn deal(source: &mut dyn UplinkSource, revisions: &Revisions, batches: &[SyncSender<Batch>]) -> Result<(), Error> {
     for thread in batches.iter().cycle() {
         let Some(batch) = source.next()? else { break };
         revisions.add(batch.corrections())?;

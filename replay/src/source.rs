@@ -28,7 +28,7 @@ use crate::{
 pub(crate) const LINE_BYTES_MAX: usize = 4 << 20;
 
 /// A source of stored uplinks.
-pub trait Source: Send {
+pub trait UplinkSource: Send {
     /// The next uplinks; none at the end.
     fn next(&mut self) -> Result<Option<Batch>, Error>;
 

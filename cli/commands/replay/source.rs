@@ -7,7 +7,7 @@ use std::{
 };
 
 use replay::{
-    CsvFile, JsonLines, ParquetFile, PostgresSettings, RedisSettings, Rows, Source, StoredUplinks, StreamEvents,
+    CsvFile, JsonLines, ParquetFile, PostgresSettings, RedisSettings, Rows, StoredUplinks, StreamEvents, UplinkSource,
     is_postgres, is_redis, is_things_stack,
 };
 use types::{Secret, Timestamp};
@@ -20,7 +20,7 @@ use super::{
 };
 
 /// Opens a source; times are relative to `now`.
-pub(super) async fn open(command: &ReplayCommand, now: Timestamp) -> anyhow::Result<Box<dyn Source>> {
+pub(super) async fn open(command: &ReplayCommand, now: Timestamp) -> anyhow::Result<Box<dyn UplinkSource>> {
     if command.from == "-" {
         return of_file(command, "standard input", io::stdin());
     }
@@ -72,7 +72,7 @@ fn read(path: &PathBuf) -> Result<String, BadInput> {
     fs::read_to_string(path).map_err(|source| BadInput::File { file: path.display().to_string(), source })
 }
 
-fn things_stack(command: &ReplayCommand, now: Timestamp) -> anyhow::Result<Box<dyn Source>> {
+fn things_stack(command: &ReplayCommand, now: Timestamp) -> anyhow::Result<Box<dyn UplinkSource>> {
     let Some(file) = &command.password_file else {
         let reason = "The Things Stack wants an API key: use --password-file with a file that has it";
         return Err(BadInput::Request(reason.to_owned()).into());
@@ -102,7 +102,11 @@ fn password() -> Option<Secret> {
 }
 
 /// A file or a pipe, in the format that its name or its first character says.
-fn of_file(command: &ReplayCommand, name: &str, input: impl Read + Send + 'static) -> anyhow::Result<Box<dyn Source>> {
+fn of_file(
+    command: &ReplayCommand,
+    name: &str,
+    input: impl Read + Send + 'static,
+) -> anyhow::Result<Box<dyn UplinkSource>> {
     let mut input = BufReader::new(input);
     let by_name = || match Path::new(name).extension()?.to_str()? {
         "csv" | "tsv" => Some(Format::Csv),

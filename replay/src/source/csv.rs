@@ -8,7 +8,7 @@ use std::{
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
 use crate::{
-    Batch, ColumnNames, Error, Source,
+    Batch, ColumnNames, Error, UplinkSource,
     columns::{Columns, Encoding},
 };
 
@@ -62,7 +62,7 @@ impl<R: Read + Send> CsvFile<R> {
     }
 }
 
-impl<R: Read + Send> Source for CsvFile<R> {
+impl<R: Read + Send> UplinkSource for CsvFile<R> {
     fn next(&mut self) -> Result<Option<Batch>, Error> {
         let mut records: Vec<ByteRecord> = self.first.take().into_iter().collect();
         let mut bytes = 0;

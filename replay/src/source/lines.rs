@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-use crate::{Batch, Error, Source, source::LINE_BYTES_MAX};
+use crate::{Batch, Error, UplinkSource, source::LINE_BYTES_MAX};
 
 /// Number of bytes of lines that are enough for a batch.
 const BATCH_BYTES: usize = 128 << 10;
@@ -39,7 +39,7 @@ impl<R: Read + Send> JsonLines<R> {
     }
 }
 
-impl<R: Read + Send> Source for JsonLines<R> {
+impl<R: Read + Send> UplinkSource for JsonLines<R> {
     fn next(&mut self) -> Result<Option<Batch>, Error> {
         let (first, mut text, mut is_whole) = (self.line, Vec::with_capacity(BATCH_BYTES), true);
         while is_whole && !self.is_at_end && text.len() < BATCH_BYTES {

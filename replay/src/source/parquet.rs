@@ -14,7 +14,7 @@ use parquet::{
 
 use self::{cells::Cells, corrected::corrections, row::uplink};
 use crate::{
-    Batch, ColumnNames, Encoding, Error, Role, Source,
+    Batch, ColumnNames, Encoding, Error, Role, UplinkSource,
     columns::{missing, places},
     own,
     stored::{Correction, Found},
@@ -110,7 +110,7 @@ impl ParquetFile {
     }
 }
 
-impl Source for ParquetFile {
+impl UplinkSource for ParquetFile {
     fn next(&mut self) -> Result<Option<Batch>, Error> {
         let rows = self.rows().map_err(Error::parquet(&self.name))?;
         let first = self.next;

@@ -16,7 +16,7 @@ pub use self::{
     connect::{PostgresSettings, is_postgres},
     table::Table,
 };
-use crate::{Batch, Error, Filter, Source, Stored, columns, stored::Name};
+use crate::{Batch, Error, Filter, Stored, UplinkSource, columns, stored::Name};
 
 /// Number of rows that are fetched at once.
 const BATCH_ROWS: usize = 500;
@@ -47,7 +47,7 @@ impl Rows {
     }
 }
 
-impl Source for Rows {
+impl UplinkSource for Rows {
     fn next(&mut self) -> Result<Option<Batch>, Error> {
         let rows = self.runtime.block_on(self.client.query(&self.fetch, &[]));
         let rows = rows.map_err(|error| fault::while_reading(&self.server, self.next - 1, error))?;

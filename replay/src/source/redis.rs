@@ -14,7 +14,7 @@ use types::Timestamp;
 use url::Url;
 
 use crate::{
-    Batch, Error, Source, Stored,
+    Batch, Error, Stored, UplinkSource,
     stored::{Found, Name},
 };
 
@@ -55,7 +55,7 @@ impl StreamEvents {
     }
 }
 
-impl Source for StreamEvents {
+impl UplinkSource for StreamEvents {
     fn next(&mut self) -> Result<Option<Batch>, Error> {
         let entries = self.runtime.block_on(self.reader.next())?;
         let first = self.next;

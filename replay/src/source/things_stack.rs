@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use types::{Secret, Timestamp};
 use url::Url;
 
-use crate::{Batch, Error, Filter, Source, message};
+use crate::{Batch, Error, Filter, UplinkSource, message};
 
 /// Maximum number of uplinks on a page.
 const PAGE_UPLINKS: u32 = 200;
@@ -93,7 +93,7 @@ impl StoredUplinks {
     }
 }
 
-impl Source for StoredUplinks {
+impl UplinkSource for StoredUplinks {
     fn next(&mut self) -> Result<Option<Batch>, Error> {
         while !self.is_at_end {
             let page = self.page()?;
