@@ -13,7 +13,7 @@ pub(crate) use self::moment::moment;
 use crate::{
     Error, Stored,
     own::{self, Own},
-    stored::{Correction, Found, Name},
+    stored::{Correction, Name, StoredResult},
 };
 
 /// A part of an uplink.
@@ -112,7 +112,7 @@ impl Columns {
     }
 
     /// The uplink of a record.
-    pub(crate) fn uplink(&self, record: &ByteRecord) -> Found {
+    pub(crate) fn uplink(&self, record: &ByteRecord) -> StoredResult {
         let own = |column| self.own_text(record, column);
         if own(own::Column::Kind)?.is_some_and(|kind| kind != "up") {
             return Ok(None);

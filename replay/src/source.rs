@@ -21,7 +21,7 @@ use crate::{
     Error, MessageError,
     columns::Columns,
     message, revisions,
-    stored::{Correction, Found},
+    stored::{Correction, StoredResult},
 };
 
 /// Maximum length of a line, in bytes.
@@ -47,7 +47,7 @@ pub struct Batch {
 enum Content {
     Lines { first: u64, text: Vec<u8>, last_is_too_long: bool },
     Records { columns: Arc<Columns>, records: Vec<::csv::ByteRecord> },
-    Uplinks { first: u64, uplinks: Vec<Found> },
+    Uplinks { first: u64, uplinks: Vec<StoredResult> },
 }
 
 impl Batch {
@@ -64,7 +64,7 @@ impl Batch {
     }
 
     /// Uplinks that a source has parsed itself, with the number of the first.
-    pub fn uplinks(first: u64, uplinks: Vec<Found>) -> Self {
+    pub fn uplinks(first: u64, uplinks: Vec<StoredResult>) -> Self {
         Self { content: Content::Uplinks { first, uplinks }, corrections: Vec::new() }
     }
 
@@ -79,7 +79,7 @@ impl Batch {
     }
 
     /// Gives everything in it to `each`, with its number.
-    pub(crate) fn read(self, mut each: impl FnMut(u64, Found)) {
+    pub(crate) fn read(self, mut each: impl FnMut(u64, StoredResult)) {
         match self.content {
             Content::Lines { first, text, last_is_too_long } => {
                 let mut number = first;
@@ -107,7 +107,7 @@ impl Batch {
 }
 
 /// Reads a line. Blank ones are nothing, and neither are the brackets and commas of a list with an element on each line.
-fn read_line(line: &[u8], each: impl FnOnce(Found)) {
+fn read_line(line: &[u8], each: impl FnOnce(StoredResult)) {
     let line = line.trim_ascii();
     let line = line.strip_suffix(b",").unwrap_or(line);
     if matches!(line, b"" | b"[" | b"]") {

@@ -41,7 +41,7 @@ pub struct Correction {
 }
 
 /// The uplink at one place of a source, `None` if it is something else, or the reason why it is damaged.
-pub type Found = Result<Option<Stored>, String>;
+pub type StoredResult = Result<Option<Stored>, String>;
 
 /// A name: networks have an id, and some a second one, such as the DevEUI or a name for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

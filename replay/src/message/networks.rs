@@ -16,17 +16,17 @@ use crate::{
     stored::Name,
 };
 
-type Found = Result<Option<Stored>, MessageError>;
+type MessageResult = Result<Option<Stored>, MessageError>;
 
 /// The uplink in an object of any network.
-pub(super) fn find(message: &Object<'_>) -> Found {
+pub(super) fn find(message: &Object<'_>) -> MessageResult {
     let networks = [things_stack, things_network_2, loriot, own, chirpstack];
     networks.into_iter().find_map(|network| network(message).transpose()).transpose()
 }
 
 /// `{"uplink_message": {"frm_payload": "AQ==", "f_port": 1}}`, also as the `data` of an event. The network leaves an
 /// empty payload out.
-fn things_stack(message: &Object<'_>) -> Found {
+fn things_stack(message: &Object<'_>) -> MessageResult {
     let (uplink, event) = match message.object("uplink_message") {
         Some(uplink) => (uplink, None),
         None => {
@@ -52,7 +52,7 @@ fn things_stack(message: &Object<'_>) -> Found {
 }
 
 /// `{"payload_raw": "AQ==", "port": 1, "metadata": {"time": …}}`.
-fn things_network_2(message: &Object<'_>) -> Found {
+fn things_network_2(message: &Object<'_>) -> MessageResult {
     let Some(payload) = message.member("payload_raw") else { return Ok(None) };
     let metadata = message.object("metadata");
     Ok(Some(Stored {
@@ -67,7 +67,7 @@ fn things_network_2(message: &Object<'_>) -> Found {
 }
 
 /// `{"cmd": "rx", "EUI": "0102030405060708", "port": 1, "data": "01", "ts": 1700000000000}`, in hexadecimal.
-fn loriot(message: &Object<'_>) -> Found {
+fn loriot(message: &Object<'_>) -> MessageResult {
     let [Some(command), Some(_), Some(data)] = ["cmd", "EUI", "data"].map(|name| message.member(name)) else {
         return Ok(None);
     };
@@ -84,7 +84,7 @@ fn loriot(message: &Object<'_>) -> Found {
 
 /// `{"app_id": …, "dev_id": …, "kind": "up", "port": 1, "payload": "AQ==", "outcome": "decoded", "result": {…}}`, as
 /// `airlock history export` writes it.
-fn own(message: &Object<'_>) -> Found {
+fn own(message: &Object<'_>) -> MessageResult {
     let (Some(_), Some("up"), Some(outcome)) =
         (message.get("dev_id"), message.text("kind").as_deref(), message.text("outcome"))
     else {
@@ -112,7 +112,7 @@ fn own(message: &Object<'_>) -> Found {
 const OF_CHIRPSTACK: [&str; 4] = ["fCnt", "rxInfo", "deviceInfo", "devEUI"];
 
 /// `{"deviceInfo": …, "data": "AQ==", "fPort": 1}`. The network leaves an empty payload out, or writes it as null.
-fn chirpstack(message: &Object<'_>) -> Found {
+fn chirpstack(message: &Object<'_>) -> MessageResult {
     let has = |name: &str| message.get(name).is_some();
     let data = message.get("data");
     match data.map(text) {

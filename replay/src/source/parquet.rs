@@ -17,7 +17,7 @@ use crate::{
     Batch, ColumnNames, Encoding, Error, Role, UplinkSource,
     columns::{missing, places},
     own,
-    stored::{Correction, Found},
+    stored::{Correction, StoredResult},
 };
 
 /// Number of rows that are read at once.
@@ -94,7 +94,7 @@ impl ParquetFile {
     }
 
     /// The next rows; none at the end.
-    fn rows(&mut self) -> ParquetResult<Option<Vec<Found>>> {
+    fn rows(&mut self) -> ParquetResult<Option<Vec<StoredResult>>> {
         while self.left == 0 {
             if !self.open_group()? {
                 return Ok(None);

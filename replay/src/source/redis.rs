@@ -15,7 +15,7 @@ use url::Url;
 
 use crate::{
     Batch, Error, Stored, UplinkSource,
-    stored::{Found, Name},
+    stored::{Name, StoredResult},
 };
 
 pub use link::redis::is_redis;
@@ -100,7 +100,7 @@ fn invalid(error: link::Error) -> Error {
     }
 }
 
-fn uplink(entry: &StoredEntry) -> Found {
+fn uplink(entry: &StoredEntry) -> StoredResult {
     if entry.name != UP {
         return Ok(None);
     }

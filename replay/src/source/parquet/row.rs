@@ -6,11 +6,11 @@ use super::{OWN, cells::Cell};
 use crate::{
     Encoding, Role, Stored, columns,
     own::{self, Column, Own},
-    stored::{Found, Name},
+    stored::{Name, StoredResult},
 };
 
 /// The uplink of a row, whose cells are in the order of the roles and of our own columns.
-pub(super) fn uplink(mut row: Vec<Option<Cell>>, is_own: bool, encoding: Encoding) -> Found {
+pub(super) fn uplink(mut row: Vec<Option<Cell>>, is_own: bool, encoding: Encoding) -> StoredResult {
     let own = OwnCells(row.split_off(OWN));
     if own.cell(Column::Kind).is_some_and(|kind| !kind.is("up")) {
         return Ok(None);
