@@ -53,8 +53,8 @@ pub(crate) async fn run(
         Devices::Export(export) => export::run(context, &handler, &app_id, export).await,
         Devices::List => list(context, &handler, &app_id).await,
         Devices::Info { dev_id, format } => {
-            let (device, mut lorawan) = read(&handler, &app_id, &dev_id).await?;
-            lorawan.last_seen = get::last_seen(&handler, (&app_id, &dev_id), lorawan.last_seen).await;
+            let (device, lorawan) = read(&handler, &app_id, &dev_id).await?;
+            let lorawan = get::complete(&handler, (&app_id, &dev_id), lorawan).await;
             context.output.record(get::record((device, lorawan), format, &context.output))
         }
         Devices::Personalize { dev_id, nwk_s_key, app_s_key } => {

@@ -1,9 +1,6 @@
 //! `airlock devices info`: shows a device.
 
-use api::{
-    history::Query,
-    rest::handler::{Device, LorawanDevice},
-};
+use api::rest::handler::{Device, LorawanDevice};
 use client::handler::HandlerClient;
 use serde_json::{Value, json};
 use types::{AppId, DevId, Timestamp};
@@ -11,14 +8,17 @@ use types::{AppId, DevId, Timestamp};
 use super::args::BytesFormat;
 use crate::output::{Cell, Output, Record};
 
-/// When a device was last seen, in nanoseconds since 1970: as its record says, which has joins and the frames of
-/// network brokers, or as history does, which also has simulated uplinks and those of bridges.
-pub(super) async fn last_seen(handler: &HandlerClient, (app_id, dev_id): (&AppId, &DevId), recorded: i64) -> i64 {
-    let (app_id, dev_id, kind) = (app_id.to_string(), dev_id.to_string(), "up".to_owned());
-    let query = Query { app_id, dev_id, kind, limit: 1, ..Query::default() };
+/// Completes when a device was last seen and what it had counted. Its record has joins and the frames of network
+/// brokers; history also has simulated uplinks and those of bridges.
+pub(super) async fn complete(
+    handler: &HandlerClient,
+    (app_id, dev_id): (&AppId, &DevId),
+    lorawan: LorawanDevice,
+) -> LorawanDevice {
     // History may be off, or the caller may not read messages.
-    let newest = handler.list_records(query).await.ok().and_then(|list| list.records.into_iter().next());
-    newest.map_or(recorded, |newest| recorded.max(newest.time))
+    let Ok(heard) = handler.heard(app_id, dev_id, lorawan.last_seen).await else { return lorawan };
+    let f_cnt_up = heard.f_cnt_up.unwrap_or(lorawan.f_cnt_up);
+    LorawanDevice { last_seen: heard.last_seen, f_cnt_up, ..lorawan }
 }
 
 pub(super) fn record((device, lorawan): (Device, LorawanDevice), format: BytesFormat, output: &Output) -> Record {

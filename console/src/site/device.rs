@@ -11,7 +11,7 @@ pub(super) mod uplinks;
 
 use api::{
     downlink::Downlink,
-    handler::device::Device as Network,
+    handler::{Device, device::Device as Network},
     history::{Query, RecordList},
 };
 use askama::Template;
@@ -19,8 +19,8 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Redirect, Response},
 };
-use client::handler::HandlerClient;
-use types::DevId;
+use client::handler::{HandlerClient, Heard};
+use types::{AppId, DevId};
 
 use self::{form::Forms, sent::DownlinkRow};
 use super::{
@@ -78,8 +78,10 @@ pub(super) async fn show(request: InApplication) -> Result<Page<Show>, Failure> 
 async fn page(request: &InApplication, forms: Forms) -> Result<Page<Show>, Failure> {
     let dev_id = dev_id(request)?;
     let handler = request.handler().await?;
-    let device = facts(request, &handler, &dev_id).await?;
-    let (messages, queue, mut sent) = tokio::join!(
+    let device = handler.get_device(request.app_id(), &dev_id).await;
+    let device = device.map_err(|error| Error::hiding("device", error))?;
+    let (facts, messages, queue, mut sent) = tokio::join!(
+        facts(&handler, (request.app_id(), &dev_id), device),
         messages(request, &handler, &dev_id),
         queue(request, &handler, &dev_id),
         sent::rows(request, &handler, &dev_id)
@@ -89,18 +91,13 @@ async fn page(request: &InApplication, forms: Forms) -> Result<Page<Show>, Failu
         sent::compare(sent, queue);
     }
     let RecordList { records, unreadable, .. } = messages.unwrap_or_default();
-    let rows: Vec<_> = records.into_iter().map(Row::new).collect();
-    let newest = rows.iter().find(|row| row.kind == "up").map(|row| row.time);
-    // Simulated uplinks and those of bridges are seen in history only.
-    let last_seen = device.last_seen.into_iter().chain(newest).max_by_key(|time| time.0);
-    let device = Facts { last_seen, ..device };
     let status = if forms.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let page = Page::new(Show {
         frame: request.frame.clone(),
         app_id: request.app_id().to_string(),
         tab: "devices",
-        facts: device,
-        rows,
+        facts,
+        rows: records.into_iter().map(Row::new).collect(),
         unreadable,
         messages_problem,
         queue: queue.unwrap_or_default(),
@@ -128,23 +125,28 @@ fn dev_id(request: &InApplication) -> Result<DevId> {
     request.parameter("dev_id").parse().map_err(|_| Error::NotFound("device"))
 }
 
-async fn facts(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<Facts> {
-    let device = handler.get_device(request.app_id(), dev_id).await;
-    let device = device.map_err(|error| Error::hiding("device", error))?;
+/// What a device's record says, and where that lacks uplinks, history.
+async fn facts(handler: &HandlerClient, (app_id, dev_id): (&AppId, &DevId), device: Device) -> Facts {
     let attributes = device.attributes.iter().map(|(key, value)| (shown(key), shown(value)));
     let mut attributes: Vec<_> = attributes.collect();
     attributes.sort();
     let facts =
         Facts { dev_id: device.dev_id, description: shown(&device.description), attributes, ..Facts::default() };
-    let Some(Network::LorawanDevice(lorawan)) = device.device else { return Ok(facts) };
+    let Some(Network::LorawanDevice(lorawan)) = device.device else { return facts };
+    let heard = handler.heard(app_id, dev_id, lorawan.last_seen).await;
+    // What is wrong with history, the messages say.
+    let heard = heard.unwrap_or(Heard { last_seen: lorawan.last_seen, f_cnt_up: None });
     let identifiers =
         [("DevEUI", hex(&lorawan.dev_eui)), ("AppEUI", hex(&lorawan.app_eui)), ("DevAddr", hex(&lorawan.dev_addr))];
-    Ok(Facts {
+    Facts {
         identifiers: identifiers.into_iter().filter(|(_, value)| value.bytes().any(|byte| byte != b'0')).collect(),
-        counters: format!("{} up, {} down", lorawan.f_cnt_up, lorawan.f_cnt_down),
-        last_seen: (lorawan.last_seen > 0).then_some(Time(lorawan.last_seen)),
+        counters: match heard.f_cnt_up {
+            Some(f_cnt_up) => format!("{f_cnt_up} up; its network counts downlinks"),
+            None => format!("{} up, {} down", lorawan.f_cnt_up, lorawan.f_cnt_down),
+        },
+        last_seen: (heard.last_seen > 0).then_some(Time(heard.last_seen)),
         ..facts
-    })
+    }
 }
 
 async fn messages(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<RecordList> {

@@ -4,6 +4,7 @@ mod addresses;
 mod candidates;
 mod downlinks;
 mod find;
+mod heard;
 mod history;
 mod moves;
 mod uplinks;
@@ -20,7 +21,7 @@ use api::{
 use tonic::{Request, Response, Status, transport::Channel};
 use types::{AppId, Credential, DevId};
 
-pub use self::uplinks::UplinkAnswers;
+pub use self::{heard::Heard, uplinks::UplinkAnswers};
 use crate::{
     Result, Trust,
     transport::{

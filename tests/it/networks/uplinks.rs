@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME};
 
 use super::harness::{DEVICE, device_info, start, uplink};
-use crate::harness::server_process::get;
+use crate::{console::visitor::Visitor, harness::server_process::get};
 
 // The stand-in for the API works while the test waits for the process.
 #[tokio::test(flavor = "multi_thread")]
@@ -105,6 +105,11 @@ async fn a_device_that_moves_to_the_application_is_heard_at_once() {
     chirpstack.uplink(DEVICE, "Kitchen", 2).await;
     assert_eq!(server.next().await.0, "kitchen/events/create");
     assert_eq!(server.next().await.1["counter"], 2);
+    // Its record does not have the counter, because no uplink of a bridge writes there.
+    let visitor = Visitor::logged_in(server.process.place("account"), "meadow").await;
+    visitor.get("/console").await;
+    let counters = "<dd>2 up; its network counts downlinks</dd>";
+    visitor.until("/console/applications/meadow-app/devices/kitchen", counters).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -108,10 +108,12 @@ impl Row {
     /// only there.
     fn completed(self, uplinks: &[&Record]) -> Self {
         let newest = uplinks.first().map(|record| Time(record.time));
+        // Simulated uplinks have no counters, and no metadata.
+        let counted = uplinks.iter().filter(|record| !record.is_retry && !record.metadata.is_empty());
         Self {
             last_seen: self.last_seen.into_iter().chain(newest).max_by_key(|time| time.0),
             battery: uplinks.iter().find_map(|record| battery(&record.fields)),
-            missing: Missing::among(uplinks.iter().filter(|record| !record.is_retry).map(|record| record.counter)),
+            missing: Missing::among(counted.map(|record| record.counter)),
             ..self
         }
     }
@@ -230,10 +232,13 @@ mod tests {
             time,
             counter,
             fields: fields.to_owned(),
+            metadata: "{}".to_owned(),
             ..Record::default()
         };
+        let simulated = Record { metadata: String::new(), ..uplink("dev-1", 85, 0, "") };
         let uplinks = vec![
             uplink("dev-1", 90, 9, ""),
+            simulated,
             uplink("dev-1", 80, 6, r#"{"battery": 7}"#),
             uplink("dev-2", 70, 1, r#"{"battery": 8}"#),
         ];
