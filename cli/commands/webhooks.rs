@@ -136,7 +136,7 @@ async fn delete(
 
 async fn deliveries(context: &CommandContext, client: &WebhookClient, id: &WebhookId) -> anyhow::Result<()> {
     let row = |delivery: RecentDelivery| {
-        let RecentDelivery { dev_id, event, at, is_delivered, status, attempts, duration_us } = delivery;
+        let RecentDelivery { dev_id, event, at, is_delivered, status, attempts, duration_us, .. } = delivery;
         let took = Cell::new(format!("{:.1} ms", duration_us as f64 / 1000.0), duration_us);
         let status = status.map(u32::from).into();
         [context.output.time(at), dev_id.into(), event.into(), is_delivered.into(), status, attempts.into(), took]

@@ -138,6 +138,7 @@ fn webhooks(path: impl Fn(&str) -> String) -> Router<Console> {
         .route(&path("/webhooks"), get(webhooks::list).post(webhooks::create))
         .route(&webhook(""), get(webhook::show))
         .route(&webhook("/change"), get(webhooks::change::show).post(webhooks::change::submit))
+        .route(&webhook("/delivered"), get(webhooks::delivered::show))
         .route(&webhook("/test"), post(webhook::test))
         .route(&webhook("/dead-letters/resend"), post(webhook::resend))
         .route(&webhook("/dead-letters/delete"), post(webhook::delete_dead_letters))

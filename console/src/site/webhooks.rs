@@ -1,6 +1,7 @@
 //! The webhooks of an application: the health of each, and a form for a new one.
 
 pub(super) mod change;
+pub(super) mod delivered;
 mod form;
 mod recent;
 pub(super) mod webhook;

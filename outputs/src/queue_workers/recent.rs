@@ -236,6 +236,7 @@ mod tests {
         let expected = RecentDelivery {
             dev_id: Some("dev-1".parse().unwrap()),
             event: "up",
+            accepted: at(3000),
             at: at(3001),
             is_delivered: true,
             status: Some(200),

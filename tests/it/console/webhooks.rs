@@ -6,7 +6,10 @@ use client::account::AccountClient;
 use outputs::RedisSettings;
 use types::ApplicationRight;
 
-use super::{newest, visitor::Visitor};
+use super::{
+    newest,
+    visitor::{Page, Visitor},
+};
 use crate::{
     delivery::webhooks::receiver::{Answer, Receiver},
     harness::{Network, Owner},
@@ -157,6 +160,7 @@ async fn a_message_says_which_webhooks_did_not_take_it() {
     let (_, recent) = page.html.split_once("recent-heading\">").unwrap();
     assert!(recent.contains("Of the latest 2, it took 1 (50.0 %), 1 at the first attempt."), "{recent}");
     assert!(recent.contains("/devices/dev-1\">") && recent.contains("good\">delivered</span> 200"), "{recent}");
+    check_links(&visitor, &page, &messages).await;
 
     visitor.post(&format!("{PATH}/my-hook/dead-letters/resend"), &[("message", &letter)]).await;
     assert_eq!(receiver.next().await.json()["payload_raw"], "CDQ=");
@@ -167,6 +171,28 @@ async fn a_message_says_which_webhooks_did_not_take_it() {
     let page = visitor.post(&format!("{}/replay", messages[1]), &[("to", "others")]).await;
     assert_eq!(page.status, 404, "{}", page.html);
     network.stack.stop().await;
+}
+
+/// Each row of the page of a webhook leads to its message, and its message to the row: the second was delivered, the
+/// first is the only one that was not taken.
+async fn check_links(visitor: &Visitor, page: &Page, messages: &[String]) {
+    let (own, all) = (format!("{PATH}/my-hook"), page.html.split("href=\""));
+    let links = all.filter(|link| link.starts_with(&format!("{own}/delivered?")));
+    let mut led_to = Vec::new();
+    for link in links {
+        led_to.push(visitor.get(&link.split('"').next().unwrap().replace("&#38;", "&")).await.path);
+    }
+    assert_eq!(led_to, [1, 0, 0].map(|index: usize| messages[index].clone()));
+    for message in messages {
+        let message = visitor.get(message).await;
+        let (_, anchor) = message.html.split_once(&format!("{own}#")).unwrap();
+        let row = format!("<tr id=\"{}\">", anchor.split('"').next().unwrap());
+        assert!(page.html.contains(&row), "{row}: {}", page.html);
+    }
+    // A message that was sent again was recorded long before: nothing else is taken for it.
+    let other = "delivered?device=dev-1&event=up&accepted=2026-01-01T00:00:00Z&delivered=2026-01-01T00:00:00Z";
+    assert_eq!(visitor.get(&format!("{own}/{other}")).await.path, "/console/applications/alice-app/messages");
+    assert_eq!(visitor.get(&format!("{own}/delivered?device=dev-1")).await.status, 404);
 }
 
 // Conformance: console: what became of a message at each output
@@ -183,7 +209,7 @@ async fn a_message_says_when_the_next_attempt_is_and_then_when_it_was_delivered(
     assert!(page.html.contains("bad\">being tried</span>"), "{}", page.html);
     assert!(page.html.contains("the last time: 500 Internal Server Error"), "{}", page.html);
     receiver.take_all();
-    let page = visitor.until(&message, "good\">delivered</span> <time").await;
+    let page = visitor.until(&message, "good\">delivered</span> <a").await;
     assert!(page.html.contains("status 200, ") && !page.html.contains(", attempt 1."), "{}", page.html);
     assert!(!page.html.contains("being tried"), "{}", page.html);
     network.stack.stop().await;

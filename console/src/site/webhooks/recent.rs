@@ -4,6 +4,7 @@ use api::rest::handler::RecentDelivery;
 use client::webhooks::WebhookClient;
 use types::WebhookId;
 
+use super::delivered::{self, End};
 use crate::{
     Result,
     site::page::{Time, milliseconds},
@@ -22,6 +23,8 @@ pub(super) struct Recent {
 /// A message in a table.
 pub(super) struct Row {
     pub(super) at: Time,
+    /// The parameters of the link to its message; empty for none.
+    pub(super) message: String,
     pub(super) dev_id: String,
     pub(super) event: String,
     pub(super) is_delivered: bool,
@@ -57,9 +60,11 @@ impl Recent {
 
 impl Row {
     fn new(delivery: RecentDelivery) -> Self {
-        let RecentDelivery { dev_id, event, at, is_delivered, status, attempts, duration_us } = delivery;
+        let RecentDelivery { dev_id, event, accepted_at, at, is_delivered, status, attempts, duration_us } = delivery;
+        let end = if is_delivered { End::Delivered(at) } else { End::GivenUp(at) };
         Self {
             at: Time(at.as_nanos()),
+            message: delivered::query((&dev_id, &event), accepted_at, end),
             dev_id,
             event,
             is_delivered,

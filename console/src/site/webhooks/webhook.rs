@@ -6,7 +6,11 @@ use axum::response::{IntoResponse, Redirect, Response};
 use client::handler::Page as Part;
 use types::{Kind, Kinded, WebhookId};
 
-use super::{client, recent::Recent};
+use super::{
+    client,
+    delivered::{self, End},
+    recent::Recent,
+};
 use crate::{
     Error, Result,
     site::{
@@ -60,6 +64,8 @@ struct FailingView {
 struct Letter {
     id: String,
     failed_at: Time,
+    /// The parameters of the link to it; empty for none.
+    message: String,
     dev_id: String,
     event: String,
     attempts: u32,
@@ -72,11 +78,12 @@ struct Letter {
 
 impl Letter {
     fn new(letter: DeadLetter) -> Self {
-        let DeadLetter { id, dev_id, event, failed_at, attempts, reason, body, .. } = letter;
+        let DeadLetter { id, dev_id, event, time, failed_at, attempts, reason, body } = letter;
+        let message = delivered::query((&dev_id, &event), time, End::GivenUp(failed_at));
         let (failed_at, reason) = (Time(failed_at.as_nanos()), short(&reason));
         let part = beginning(body.get());
         let left_out = body.get().len() - part.len();
-        Self { id, failed_at, dev_id, event, attempts, reason, body: shown(part), left_out }
+        Self { id, failed_at, message, dev_id, event, attempts, reason, body: shown(part), left_out }
     }
 }
 

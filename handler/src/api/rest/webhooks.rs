@@ -254,10 +254,11 @@ fn shown(id: WebhookId, webhook: outputs::Webhook, state: WebhookState) -> body:
 }
 
 fn recent_delivery(delivery: outputs::RecentDelivery) -> body::RecentDelivery {
-    let outputs::RecentDelivery { dev_id, event, at, is_delivered, status, attempts, duration } = delivery;
+    let outputs::RecentDelivery { dev_id, event, accepted, at, is_delivered, status, attempts, duration } = delivery;
     body::RecentDelivery {
         dev_id: dev_id.map(String::from).unwrap_or_default(),
         event: event.to_owned(),
+        accepted_at: accepted,
         at,
         is_delivered,
         status,

@@ -20,6 +20,8 @@ pub struct RecentDelivery {
     pub dev_id: Option<DevId>,
     /// The event that it reports; empty for what is not about the application.
     pub event: &'static str,
+    /// When it was accepted.
+    pub accepted: Timestamp,
     /// When the receiver confirmed it, or when it was given up.
     pub at: Timestamp,
     /// True if the receiver confirmed it.
@@ -109,6 +111,7 @@ impl FinishedDelivery {
         RecentDelivery {
             dev_id: dev_id.and_then(|id| id.parse().ok()),
             event: EVENTS.get(usize::from(self.event)).copied().unwrap_or_default(),
+            accepted: self.accepted,
             at: self.at,
             is_delivered: self.is_delivered,
             status: (self.status > 0).then_some(self.status),

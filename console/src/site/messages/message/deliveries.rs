@@ -40,6 +40,8 @@ pub(super) struct Row {
     pub(super) text: String,
     /// When which attempts begin, if they pause after failures.
     pub(super) next: Option<(String, Time)>,
+    /// Names it on the page of the webhook; empty if it is not there.
+    pub(super) anchor: String,
     /// Names it among those that the webhook did not take; otherwise empty.
     pub(super) dead_letter: String,
     /// Names the receiver to those who send the message again.
@@ -97,6 +99,7 @@ impl Row {
         };
         Self {
             label: label(&delivery),
+            anchor: anchor(&delivery),
             webhook,
             state,
             is_bad,
@@ -111,6 +114,17 @@ impl Row {
             to,
         }
     }
+}
+
+/// The row of the message at a webhook. It has only the newest, so this may lead to the top of the page.
+fn anchor(Delivery { kind, delivered_at, failed_at, dead_letter, .. }: &Delivery) -> String {
+    if kind != WEBHOOK {
+        return String::new();
+    }
+    if !dead_letter.is_empty() {
+        return format!("letter-{dead_letter}");
+    }
+    delivered_at.or(*failed_at).map(|at| format!("delivery-{}", at.as_nanos())).unwrap_or_default()
 }
 
 fn label(Delivery { kind, name, .. }: &Delivery) -> String {
@@ -243,6 +257,8 @@ mod tests {
         assert_eq!(text, "after 1 attempt. The log of the server says why.");
         let away = Delivery { subscribers: Some(0), ..of("broker", DeliveryState::Unkept) };
         assert!(row(away).is_bad);
+        let given_up = Delivery { dead_letter: "0001".to_owned(), ..of("webhook", DeliveryState::GivenUp) };
+        assert_eq!(row(given_up).anchor, "letter-0001");
     }
 
     #[test]
@@ -255,12 +271,13 @@ mod tests {
             duration_us: Some(34_000),
             ..of("webhook", DeliveryState::Delivered)
         };
-        let Row { state, is_good, text, time, .. } = row(delivery);
+        let Row { state, is_good, text, time, anchor, .. } = row(delivery);
         assert_eq!((state, is_good, text.as_str()), ("delivered", true, "status 200, 34 ms, attempt 2."));
-        assert_eq!(time.map(|time| time.0), Some(1_000_000_000));
+        assert_eq!((time.map(|time| time.0), anchor.as_str()), (Some(1_000_000_000), "delivery-1000000000"));
         let confirmed =
             Delivery { delivered_at: at, attempts: 1, duration_us: Some(340), ..of("amqp", DeliveryState::Delivered) };
-        assert_eq!(row(confirmed).text, "0.3 ms, attempt 1.");
+        let confirmed = row(confirmed);
+        assert_eq!((confirmed.text.as_str(), confirmed.anchor.as_str()), ("0.3 ms, attempt 1.", ""));
         for (attempts, expected) in [(0, "The next attempts at this receiver begin"), (2, "Attempt 3 follows")] {
             let waiting = row(Delivery { attempts, next_at: at, ..of("webhook", DeliveryState::Waiting) });
             assert_eq!(waiting.next.map(|(text, at)| (text, at.0)), Some((expected.to_owned(), 1_000_000_000)));

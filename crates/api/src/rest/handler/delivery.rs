@@ -86,6 +86,8 @@ pub struct RecentDelivery {
     pub dev_id: String,
     /// The event.
     pub event: String,
+    /// When it was accepted for the webhook, a moment after it was recorded; later if it was sent again.
+    pub accepted_at: Timestamp,
     /// When the receiver confirmed it, or when it was given up.
     pub at: Timestamp,
     /// True if the receiver confirmed it.
