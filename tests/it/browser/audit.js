@@ -27,6 +27,11 @@ for (const field of document.querySelectorAll("input:not([type=hidden]), select,
 for (const control of document.querySelectorAll("a, button, summary")) {
     if (!control.textContent.trim()) problems.push(`no name: ${name(control)}`);
 }
+// A label of two lines puts its field out of line with those beside it.
+for (const label of document.querySelectorAll(".filter .field > label")) {
+    const lines = label.getBoundingClientRect().height / parseFloat(getComputedStyle(label).lineHeight);
+    if (shown(label) && lines > 1.5) problems.push(`label of several lines: ${name(label)}`);
+}
 const ids = [...document.querySelectorAll("[id]")].map(element => element.id);
 for (const id of ids.filter((id, at) => ids.indexOf(id) !== at)) problems.push(`id twice: ${id}`);
 
