@@ -118,15 +118,19 @@ impl Row {
         }
     }
 
+    /// What stands in place of the time when it was last seen.
+    pub(super) fn unseen(&self) -> &'static str {
+        match self.is_known {
+            true => "never",
+            false if self.is_late => "not yet",
+            false => "not known",
+        }
+    }
+
     /// Says for how long it has been silent, if it was not seen since a time.
     pub(super) fn note_silence(&mut self, since: Timestamp, now: Timestamp) {
         let seen = self.last_seen.map(|Time(nanos)| Timestamp::from_nanos(nanos));
-        self.silence = match seen {
-            None if !self.is_known => Some("not known".to_owned()),
-            None => Some("never seen".to_owned()),
-            Some(seen) if seen < since => Some(format!("silent for {}", span(seen, now))),
-            Some(_) => None,
-        };
+        self.silence = seen.filter(|seen| *seen < since).map(|seen| format!("silent for {}", span(seen, now)));
     }
 }
 
@@ -214,15 +218,15 @@ mod tests {
             let found = FoundDevices { devices: vec![device("dev-1", last_seen)], is_partial, ..Default::default() };
             let mut row = completed(found, newest).remove(0);
             row.note_silence(now, now);
-            (row.silence.unwrap(), row.is_late)
+            row.silence.clone().unwrap_or_else(|| row.unseen().to_owned())
         };
         let none = || Some(NewestUplinks::default());
         let late = NewestUplinks { unknown: vec!["dev-1".to_owned()], ..NewestUplinks::default() };
-        assert_eq!(silence(0, false, none()), ("never seen".to_owned(), false));
-        assert_eq!(silence(0, true, none()), ("not known".to_owned(), false), "history may lack uplinks");
-        assert_eq!(silence(0, false, None), ("not known".to_owned(), false), "uplinks cannot be read");
-        assert_eq!(silence(0, false, Some(late)), ("not known".to_owned(), true));
-        assert_eq!(silence(1, true, None), ("silent for 1 h".to_owned(), false));
+        assert_eq!(silence(0, false, none()), "never");
+        assert_eq!(silence(0, true, none()), "not known", "history may lack uplinks");
+        assert_eq!(silence(0, false, None), "not known", "uplinks cannot be read");
+        assert_eq!(silence(0, false, Some(late)), "not yet");
+        assert_eq!(silence(1, true, None), "silent for 1 h");
     }
 
     #[test]

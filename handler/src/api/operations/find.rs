@@ -62,11 +62,11 @@ impl Operations {
 
     /// When devices were last heard, as far as that matters for a search.
     async fn last_heard(&self, app_id: &AppId, search: &DeviceSearch) -> Result<LastHeard, Error> {
-        if !search.needs_last_seen() {
-            return Ok(LastHeard::default());
-        }
         if !self.history.keeps(app_id) {
             return Ok(LastHeard { is_partial: true, ..LastHeard::default() });
+        }
+        if !search.needs_last_seen() {
+            return Ok(LastHeard::default());
         }
         // In this order, devices that were heard before all have the same place.
         let since = search.not_seen_since.filter(|_| search.order == DeviceOrder::Id);
