@@ -46,6 +46,8 @@ pub struct Query {
     pub port: Option<u8>,
     /// The kind of message.
     pub kind: Option<Kind>,
+    /// No events of devices that were created, changed or deleted.
+    pub without_changes: bool,
     /// Only records whose functions failed or returned an invalid result, and downlinks and joins that failed.
     pub failed_only: bool,
     /// A text in the result, the failure, the logs or the warnings, as JSON has it; upper and lower case differ.
@@ -153,6 +155,7 @@ impl Query {
             until: None,
             port: None,
             kind: None,
+            without_changes: false,
             failed_only: false,
             text: None,
             field: None,

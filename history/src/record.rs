@@ -179,6 +179,14 @@ impl Record {
 }
 
 impl Kind {
+    /// The names of the events of devices that were created, changed or deleted.
+    const CHANGES: [&str; 3] = ["create", "update", "delete"];
+
+    /// Returns true for the name of such an event.
+    pub(crate) fn is_change(name: &[u8]) -> bool {
+        Self::CHANGES.iter().any(|change| change.as_bytes() == name)
+    }
+
     /// A word for it: `up`, `down`, or the name of the event.
     pub fn as_str(&self) -> &str {
         match self {

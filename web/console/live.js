@@ -59,7 +59,7 @@ function when(message) {
   localize(time);
   const known = new Date(message.time).getTime();
   const around = (milliseconds) => new Date(known + milliseconds).toISOString();
-  const query = new URLSearchParams({ device: message.device, since: around(-1000), until: around(1000) });
+  const query = new URLSearchParams({ device: message.device, since: around(-1000), until: around(1000), changes: 1 });
   return link(`${application}/messages?${query}`, time);
 }
 

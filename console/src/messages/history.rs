@@ -11,7 +11,10 @@ use crate::{Error, Result, form::drafts::Fields};
 /// Number of messages on a page.
 pub(crate) const PAGE: u32 = 50;
 /// The names of the parameters, in the order of the form.
-const NAMES: [&str; 9] = ["device", "since", "until", "kind", "port", "failed", "text", "field", "version"];
+const NAMES: [&str; 10] = ["device", "since", "until", "kind", "port", "failed", "text", "field", "version", CHANGES];
+/// The parameter that adds events of devices that were created, changed or deleted. A change of many devices has as
+/// many, among which nobody would find a message.
+pub(crate) const CHANGES: &str = "changes";
 /// The parameter with which a page continues the one before.
 const BEFORE: &str = "before";
 
@@ -36,12 +39,17 @@ impl Filter {
 
     /// Returns true if the filter leaves anything out.
     pub(crate) fn is_set(&self) -> bool {
-        self.fields.iter().any(|(name, _)| name != BEFORE)
+        self.fields.iter().any(|(name, _)| name != BEFORE && name != CHANGES)
     }
 
     /// Returns true if a field is set that the form does not show at once.
     pub(crate) fn has_more(&self) -> bool {
         ["since", "until", "field", "kind", "port", "version"].iter().any(|name| !self.value(name).is_empty())
+    }
+
+    /// Returns true if events of devices that were created, changed or deleted are wanted, or a kind that may be one.
+    pub(crate) fn has_changes(&self) -> bool {
+        !self.value(CHANGES).is_empty() || !self.value("kind").is_empty()
     }
 
     /// Returns true if the page begins with the newest messages.
@@ -71,6 +79,7 @@ impl Filter {
             version: self.number("version")?.unwrap_or_default(),
             limit: PAGE,
             before: self.value(BEFORE).to_owned(),
+            without_changes: !self.has_changes(),
         })
     }
 
@@ -132,8 +141,22 @@ mod tests {
         let filter = filter(&[("device", " d1 "), ("since", "1h"), ("failed", "1"), ("port", "2"), ("other", "x")]);
         let query = filter.query(&"my-app".parse().unwrap(), now).unwrap();
         assert_eq!((query.dev_id.as_str(), query.since, query.until), ("d1", Some(3_600_000_000_000), None));
-        assert!(query.failed && query.port == Some(2) && query.version == 0);
+        assert!(query.failed && query.port == Some(2) && query.version == 0 && query.without_changes);
         assert_eq!(filter.continued("a&b"), "device=d1&since=1h&failed=1&port=2&before=a%26b");
+    }
+
+    #[test]
+    fn changes_of_devices_are_left_out_unless_they_may_be_wanted() {
+        for (pairs, is_without, leaves_out) in [
+            (&[][..], true, false),
+            (&[("changes", "1")][..], false, false),
+            (&[("kind", "create")][..], false, true),
+            (&[("device", "d1")][..], true, true),
+        ] {
+            let filter = filter(pairs);
+            let query = filter.query(&"my-app".parse().unwrap(), Timestamp::from_millis(0)).unwrap();
+            assert_eq!((query.without_changes, filter.is_set()), (is_without, leaves_out), "{pairs:?}");
+        }
     }
 
     #[test]

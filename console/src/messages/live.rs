@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use types::{Clock, DevId, Kind, Kinded};
 
 use self::entry::Entry;
+use super::history::Filter;
 use crate::{Console, Error, Result, form::drafts::Fields, services::Access};
 
 /// Time for which messages are gathered before they are sent on together.
@@ -34,6 +35,8 @@ pub(crate) struct LiveFilter {
     /// The kind of message, such as `up` or `down/sent`; all if it is empty.
     pub(crate) kind: String,
     pub(crate) port: Option<u32>,
+    /// True for events of devices that were created, changed or deleted, too.
+    pub(crate) has_changes: bool,
     /// Text that the fields or the error must contain, as JSON has it.
     pub(crate) text: String,
 }
@@ -71,12 +74,14 @@ impl LiveFilter {
         let port = Some(value("port")).filter(|port| !port.is_empty()).map(str::parse).transpose();
         let port = port.map_err(|_| Error::Invalid { what: "port", must: "must be a number".to_owned() })?;
         let (kind, text) = (value("kind").to_owned(), value("text").to_owned());
-        Ok(Self { device, failed: !value("failed").is_empty(), kind, port, text })
+        let has_changes = Filter::new(fields.clone()).has_changes();
+        Ok(Self { device, failed: !value("failed").is_empty(), kind, port, has_changes, text })
     }
 
     fn wants(&self, entry: &Entry) -> bool {
         (!self.failed || entry.failed)
             && (self.kind.is_empty() || entry.kind == self.kind)
+            && (self.has_changes || !entry.is_change())
             && (self.port.is_none() || entry.port == self.port)
             && (self.text.is_empty() || entry.text.contains(&self.text))
     }

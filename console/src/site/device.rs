@@ -150,8 +150,8 @@ async fn facts(handler: &HandlerClient, (app_id, dev_id): (&AppId, &DevId), devi
 }
 
 async fn messages(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<RecordList> {
-    let query =
-        Query { app_id: request.app_id().to_string(), dev_id: dev_id.to_string(), limit: MESSAGES, ..Query::default() };
+    let (app_id, dev_id) = (request.app_id().to_string(), dev_id.to_string());
+    let query = Query { app_id, dev_id, limit: MESSAGES, without_changes: true, ..Query::default() };
     Ok(handler.list_records(query).await?)
 }
 

@@ -170,16 +170,18 @@ impl<R: DeserializeOwned> Reports<R> {
 fn pairs(query: &Query) -> Vec<(&'static str, String)> {
     let time = |nanos: Option<i64>| nanos.map(|nanos| Timestamp::from_nanos(nanos).to_rfc3339()).unwrap_or_default();
     let number = |number: u32| if number == 0 { String::new() } else { number.to_string() };
+    let flag = |is_set: bool| if is_set { "true".to_owned() } else { String::new() };
     let all = [
         ("dev_id", query.dev_id.clone()),
         ("since", time(query.since)),
         ("until", time(query.until)),
         ("kind", query.kind.clone()),
         ("port", query.port.map(|port| port.to_string()).unwrap_or_default()),
-        ("failed", if query.failed { "true".to_owned() } else { String::new() }),
+        ("failed", flag(query.failed)),
         ("text", query.text.clone()),
         ("field", query.field.clone()),
         ("version", number(query.version)),
+        ("without_changes", flag(query.without_changes)),
     ];
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use memchr::memmem::Finder;
 
 use crate::{
-    FieldFilter, Query, RecordId, Revisions,
+    FieldFilter, Kind, Query, RecordId, Revisions,
     directory::removed::Removals,
     query::field_scan::FieldScan,
     record::moment,
@@ -76,6 +76,7 @@ impl Filter {
         let query = &self.query;
         query.port.is_none_or(|port| port == view.port)
             && query.kind.as_ref().is_none_or(|kind| kind.as_str() == view.kind)
+            && !(query.without_changes && Kind::is_change(view.kind.as_bytes()))
             && query.version.is_none_or(|version| Some(version) == view.version)
             && query.revisions.admits(view.corrects)
             && (!query.failed_only || view.outcome.is_failure())

@@ -10,7 +10,7 @@ use parquet::{
 };
 
 use crate::{
-    Error, Outcome, RecordId, Revisions,
+    Error, Kind, Outcome, RecordId, Revisions,
     query::{Filter, Shared},
     sealed::{
         file::{Group, SealedFile},
@@ -111,6 +111,9 @@ fn select(group: Group<'_>, filter: &Filter) -> ParquetResult<Selection> {
     }
     if let Some(kind) = &query.kind {
         rows = select_bytes(group, rows, Column::Kind, |found| found == kind.as_str().as_bytes())?;
+    }
+    if query.without_changes {
+        rows = select_bytes(group, rows, Column::Kind, |found| !Kind::is_change(found))?;
     }
     if query.failed_only {
         rows = select_bytes(group, rows, Column::Outcome, |found| {
@@ -266,7 +269,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Kind, NewRecord, Query, Record,
+        NewRecord, Query, Record,
         directory::removed::{Removal, Removals},
         query::Best,
         record::View,

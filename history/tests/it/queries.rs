@@ -148,6 +148,26 @@ async fn only_failures_and_one_version_are_shown_where_asked_for() {
     assert_eq!(counters(&history, Query { version: Some(3), ..everything() }).await, [3]);
 }
 
+#[tokio::test]
+async fn changes_of_devices_take_no_place_of_messages() {
+    let harness = Harness::new();
+    let history = harness.open();
+    let (app_id, dev_id) = (app(), dev("a1"));
+    harness.uplink(&history, "a1", 1).await;
+    for name in ["create", "down/sent", "update", "silent", "delete"] {
+        let kind = Kind::Event(name.to_owned());
+        kept(history.append(&NewRecord::new(&app_id, &dev_id, &kind, harness.clock.now())).await);
+    }
+    let messages = Query { without_changes: true, limit: 2, ..everything() };
+    for _ in ["in the tail", "sealed"] {
+        let first = history.query(messages.clone()).await.unwrap();
+        let second = history.query(Query { before: first.next, ..messages.clone() }).await.unwrap();
+        let kinds: Vec<_> = first.records.iter().chain(&second.records).map(|record| record.kind.as_str()).collect();
+        assert_eq!((kinds, second.next), (vec!["silent", "down/sent", "up"], None));
+        history.seal().await.unwrap();
+    }
+}
+
 // Conformance: Devices are found by text and by when they were last seen; their newest uplinks
 #[tokio::test]
 async fn the_last_uplink_of_each_device_says_when_it_was_heard() {

@@ -234,6 +234,37 @@ async fn filters_select_messages_and_pages_continue_them() {
 
 // Conformance: console: devices, messages, downlinks
 #[tokio::test]
+async fn an_import_of_devices_does_not_bury_messages() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    for number in 0..55 {
+        alice.simulate("dev-1", &[0, number], 1).await.unwrap();
+    }
+    for number in 2..=60 {
+        alice.add_device(&format!("dev-{number}")).await;
+    }
+    let path = "/console/applications/alice-app/messages";
+    let count = |html: &str, kind: &str| html.matches(&format!("<td class=\"kind\">{kind}")).count();
+    let first = visitor.get(path).await;
+    assert_eq!((count(&first.html, "up"), count(&first.html, "create")), (50, 0), "{}", first.html);
+    let older = visitor.get(&format!("{path}{}", first.link("Older"))).await;
+    assert_eq!((count(&older.html, "up"), count(&older.html, "create")), (5, 0), "{}", older.html);
+    assert!(!older.html.contains(">Older<"), "{}", older.html);
+    assert_eq!(visitor.get(&first.link("Download as CSV")).await.html.lines().count(), 56);
+
+    let all = visitor.get(&format!("{path}?changes=1")).await;
+    assert_eq!(count(&all.html, "create"), 50, "{}", all.html);
+    assert!(all.html.contains("value=\"1\" checked><label for=\"changes\">"), "{}", all.html);
+    let older = visitor.get(&format!("{path}{}", all.link("Older"))).await;
+    assert_eq!((count(&older.html, "create"), count(&older.html, "up")), (9, 41), "{}", older.html);
+    let created = visitor.get(&format!("{path}?kind=create&device=dev-60")).await;
+    assert_eq!(count(&created.html, "create"), 1, "{}", created.html);
+    let device = visitor.get("/console/applications/alice-app/devices/dev-60").await;
+    assert!(device.html.contains("No messages of this device are stored."), "{}", device.html);
+}
+
+// Conformance: console: devices, messages, downlinks
+#[tokio::test]
 async fn a_message_is_sent_again_with_a_button_by_those_who_may() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;

@@ -67,6 +67,12 @@ impl Entry {
         Self { kind: name.as_str().to_owned(), text, failed, ..self }
     }
 
+    /// Returns true for the event of a device that was created, changed or deleted.
+    pub(super) fn is_change(&self) -> bool {
+        use DeviceEventName::{Create, Delete, Update};
+        [Create, Update, Delete].iter().any(|change| change.as_str() == self.kind)
+    }
+
     /// As much of it as is shown, without characters that nobody sees or that change the direction of text.
     pub(super) fn shortened(mut self) -> Self {
         if let Some((end, _)) = self.text.char_indices().nth(TEXT_CHARS_MAX) {
@@ -168,6 +174,19 @@ mod tests {
         ] {
             let entry = entry(&format!("events/{levels}"), payload);
             assert_eq!((entry.kind.as_str(), entry.failed), (levels, failed), "{payload}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_was_changed_is_told_from_what_it_sent() {
+        for (levels, payload, is_change) in [
+            ("events/create", "null", true),
+            ("events/update", r#"{"update_at":"2026-11-30T12:00:00Z"}"#, true),
+            ("events/delete", "null", true),
+            ("events/up/errors", r#"{"error":"no"}"#, false),
+            ("up", r#"{"app_id":"a1","dev_id":"d1","port":1,"counter":0,"payload_raw":"AQ==","metadata":{}}"#, false),
+        ] {
+            assert_eq!(entry(levels, payload).is_change(), is_change, "{levels}");
         }
     }
 }

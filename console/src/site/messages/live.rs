@@ -23,7 +23,7 @@ use crate::{
     Error, Result,
     form::drafts::Fields,
     messages::{
-        history::{Filter, parameters},
+        history::{CHANGES, Filter, parameters},
         live::{Feed, LiveFilter},
     },
     site::{
@@ -77,7 +77,7 @@ fn page(request: &InApplication, fields: Fields, first: Option<First>) -> Page<S
     let problem = LiveFilter::new(&fields).err().map(|error| Problem::of(&error));
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let filter = Filter::new(fields);
-    let given = ["device", "failed", "text", "kind", "port"].map(|name| (name, filter.value(name)));
+    let given = ["device", "failed", "text", "kind", "port", CHANGES].map(|name| (name, filter.value(name)));
     let given = parameters(given.into_iter().filter(|(_, value)| !value.is_empty()));
     let page = Page::new(Show {
         frame: request.frame.clone(),

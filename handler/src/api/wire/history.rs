@@ -47,6 +47,8 @@ pub(crate) struct SentQuery {
     pub(crate) limit: usize,
     /// Where the page begins: `next` of the page before.
     pub(crate) before: String,
+    /// Leave out the events `create`, `update` and `delete`, of which a change of many devices makes as many.
+    pub(crate) without_changes: bool,
 }
 
 impl SentQuery {
@@ -62,7 +64,8 @@ impl SentQuery {
     }
 
     fn into_query_of_any_kind(self, app_id: AppId) -> Result<Query, Error> {
-        let Self { dev_id, since, until, kind, port, failed, text, field, version, limit, before } = self;
+        let Self { dev_id, since, until, kind, port, failed, text, field, version, limit, before, without_changes } =
+            self;
         let field = unless_empty(&field).map(|field| field.parse().map_err(|error| Error::invalid("Field", error)));
         if limit > LIMIT_MAX {
             return Err(Error::invalid("Limit", format_args!("it must be at most {LIMIT_MAX}")));
@@ -73,6 +76,7 @@ impl SentQuery {
             until,
             port: port.map(port_number).transpose()?,
             kind: unless_empty(&kind).map(Kind::from),
+            without_changes,
             failed_only: failed,
             text: Some(text).filter(|text| !text.is_empty()),
             field: field.transpose()?,
@@ -93,11 +97,20 @@ pub fn record_query(app_id: AppId, query: message::Query) -> Result<Query, Error
 
 impl From<message::Query> for SentQuery {
     fn from(query: message::Query) -> Self {
-        let message::Query { dev_id, since, until, kind, port, failed, text, field, version, limit, before, .. } =
-            query;
-        let (since, until) = (since.map(Timestamp::from_nanos), until.map(Timestamp::from_nanos));
-        let limit = limit as usize;
-        Self { dev_id, since, until, kind, port, failed, text, field, version, limit, before }
+        Self {
+            dev_id: query.dev_id,
+            since: query.since.map(Timestamp::from_nanos),
+            until: query.until.map(Timestamp::from_nanos),
+            kind: query.kind,
+            port: query.port,
+            failed: query.failed,
+            text: query.text,
+            field: query.field,
+            version: query.version,
+            limit: query.limit as usize,
+            before: query.before,
+            without_changes: query.without_changes,
+        }
     }
 }
 

@@ -89,8 +89,11 @@ async fn events_have_times_around_which_history_has_them() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;
     let application = "/console/applications/alice-app";
-    let mut events = visitor.open(&format!("{application}/live/events")).await;
-    read_until(&mut events, "event: open").await;
+    let mut events = visitor.open(&format!("{application}/live/events?changes=1")).await;
+    let mut messages = visitor.open(&format!("{application}/live/events")).await;
+    for events in [&mut events, &mut messages] {
+        read_until(events, "event: open").await;
+    }
     let downlink = [("form", "bytes"), ("payload", "01"), ("port", "3")];
     visitor.post(&format!("{application}/devices/dev-1/downlinks"), &downlink).await;
     let scheduled = r#"","kind":"down/scheduled""#;
@@ -105,6 +108,9 @@ async fn events_have_times_around_which_history_has_them() {
     alice.handler.delete_device(&alice.app_id, &"dev-2".parse().unwrap()).await.unwrap();
     let text = read_until(&mut events, r#""kind":"delete""#).await;
     assert!(text.contains(r#""kind":"create""#) && !text.contains(r#""time":"""#), "{text}");
+    alice.simulate("dev-1", &[0, 200], 1).await.unwrap();
+    let text = read_until(&mut messages, "celsius").await;
+    assert!(text.contains("down/scheduled") && !text.contains("create") && !text.contains("delete"), "{text}");
 }
 
 // Conformance: console: live view
