@@ -251,6 +251,11 @@ async fn mend(name: &'static str, look: Look) {
     browser.click(&format!("h2 a[href='{APPLICATION}']")).await;
     browser.wait_for("Devices").await;
     browser.look("console-devices").await;
+    // On a phone, a row does not say what it does not have.
+    let script =
+        "return [...document.querySelectorAll('td[data-label=Battery]')].map((cell) => cell.checkVisibility());";
+    let shown = browser.client.execute(script, vec![]).await.unwrap();
+    assert_eq!(shown, json!([look.width >= 1280, look.width >= 1280]), "neither device has a battery");
     browser.click(".tabs a[href$='/messages']").await;
     browser.wait_for("Messages").await;
     browser.look("console-messages").await;
