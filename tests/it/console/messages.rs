@@ -34,6 +34,7 @@ async fn a_failed_message_is_shown_with_the_line_that_failed() {
     let page = visitor.get(&format!("/console/applications/alice-app/messages/{id}")).await;
     assert!(page.html.contains("<mark><b>3</b>     throw new Error"), "{}", page.html);
     for part in [
+        "</time>, uplink on port 2 <span class=\"badge\">simulated</span></p>",
         "line 3, column",
         "/versions/1\">Version 1</a>, the one that is live<",
         "<code>01</code> (1)",
