@@ -32,6 +32,7 @@ async fn an_uplink_is_sent_from_the_page_of_its_device_and_is_marked() {
     for part in ["Simulated uplink sent.", ">simulated</span>", "095C", "{&#34;celsius&#34;:23.96}"] {
         assert!(page.html.contains(part), "{part}: {}", page.html);
     }
+    assert!(!page.html.contains("<th scope=\"col\">Device</th>"), "all rows are of this device: {}", page.html);
     // As on the command line, a port is not needed.
     visitor.post(PATH, &[("payload", "0a0b"), ("port", "")]).await;
     assert_eq!(stored(&alice).await, [(1, vec![0x0A, 0x0B]), (7, vec![0x09, 0x5C])]);
