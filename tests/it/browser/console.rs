@@ -352,11 +352,14 @@ async fn messages_appear_in_the_live_view_and_wait_while_it_is_paused() {
     log_in(&browser).await;
     browser.open(&format!("{APPLICATION}/live")).await;
     wait_for_text(&browser, "span", "Messages appear here").await;
+    let script = "return document.querySelector('#live .scroll').checkVisibility();";
+    assert_eq!(browser.client.execute(script, vec![]).await.unwrap(), false, "a list without rows is a line");
     alice.simulate("dev-1", &[8, 52], 1).await.unwrap();
     alice.simulate("dev-2", &[9], 1).await.unwrap();
     wait_for_text(&browser, "td", "<b>bold</b>").await;
     wait_for_text(&browser, "td", "expected 2").await;
     wait_for_text(&browser, "td", "up simulated").await;
+    assert_eq!(browser.client.execute(script, vec![]).await.unwrap(), true);
     browser.look("live").await;
     browser.click("#pause").await;
     alice.simulate("dev-1", &[7, 7], 1).await.unwrap();
