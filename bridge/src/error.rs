@@ -11,6 +11,9 @@ pub enum Error {
     /// A setting is not valid, or a broker, Redis or file cannot be used.
     #[error(transparent)]
     Link(#[from] link::Error),
+    /// The address of the network's API is not valid, or its certificate.
+    #[error(transparent)]
+    Client(#[from] client::Error),
     /// Another process uses the same directory.
     #[error(
         "another bridge runs with the directory `{}`: stop it, or give this one its own with --data",
@@ -44,6 +47,7 @@ impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::Link(error) => error.kind(),
+            Self::Client(error) => error.kind(),
             Self::Locked { .. } => Kind::Conflict,
             Self::History { source, .. } => source.kind(),
             Self::Api { source, .. } => source.kind(),
@@ -84,12 +88,6 @@ impl Error {
             }
             other => other,
         }
-    }
-}
-
-impl From<client::Error> for Error {
-    fn from(error: client::Error) -> Self {
-        Self::Link(error.into())
     }
 }
 

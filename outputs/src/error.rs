@@ -60,7 +60,7 @@ pub enum Error {
     Secret(#[from] SecretFileError),
     /// A certificate is not valid.
     #[error(transparent)]
-    Certificate(#[from] client::Error),
+    Certificate(#[from] link::CertificateError),
     /// A setting or a file of a connection is not valid.
     #[error(transparent)]
     Link(#[from] link::Error),
@@ -89,9 +89,11 @@ impl Error {
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Invalid { .. } | Self::Setting { .. } | Self::Secret(SecretFileError::Empty { .. }) => Kind::Invalid,
+            Self::Invalid { .. }
+            | Self::Setting { .. }
+            | Self::Certificate(_)
+            | Self::Secret(SecretFileError::Empty { .. }) => Kind::Invalid,
             Self::File { .. } | Self::Secret(SecretFileError::Unreadable { .. }) => Kind::Unavailable,
-            Self::Certificate(error) => error.kind(),
             Self::Link(error) => error.kind(),
             Self::NotFound(_) => Kind::NotFound,
             Self::Conflict | Self::Changed(_) => Kind::Conflict,

@@ -31,11 +31,8 @@ pub enum Error {
         expected: &'static str,
     },
     /// The certificate to trust is not valid.
-    #[error("certificate not valid: must be PEM, as in the announcement of the component")]
-    Certificate {
-        /// The cause.
-        source: Cause,
-    },
+    #[error(transparent)]
+    Certificate(#[from] link::CertificateError),
     /// The credential has characters that a header cannot hold.
     #[error("credential not valid: must be printable ASCII")]
     Credential,
@@ -172,7 +169,7 @@ impl Error {
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Address { .. } | Self::Certificate { .. } => Kind::Invalid,
+            Self::Address { .. } | Self::Certificate(_) => Kind::Invalid,
             Self::Credential | Self::NotAccepted { .. } => Kind::Unauthenticated,
             Self::Unreachable { .. } | Self::Lost { .. } | Self::Ended { .. } => Kind::Unavailable,
             Self::QueueFull { .. } | Self::Missed { .. } => Kind::Exhausted,

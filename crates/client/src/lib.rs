@@ -18,7 +18,8 @@ pub use api;
 pub use types;
 
 pub use error::{Error, Result};
+pub use link::{CertificateError, Trust};
 pub use network::{chirpstack, network_broker, things_stack};
 pub use random::{KEY_BYTES, random_eui, random_key};
-pub use transport::{COMPONENT_HEADER, ClientIdentity, Socket, Trust, connect_socket, without_credentials};
+pub use transport::{COMPONENT_HEADER, without_credentials};
 pub use types::{HexBytes, HexBytesError};

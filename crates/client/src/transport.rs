@@ -1,16 +1,10 @@
-//! Calls to services over gRPC and HTTP: their retries, and the certificates that they trust; sockets to brokers.
+//! Calls to services over gRPC and HTTP, and their retries.
 
 pub(crate) mod grpc;
 pub(crate) mod http;
 pub(crate) mod retry;
-mod socket;
-mod trust;
 
-pub use self::{
-    http::COMPONENT_HEADER,
-    socket::{Socket, connect_socket},
-    trust::{ClientIdentity, Trust},
-};
+pub use self::http::COMPONENT_HEADER;
 
 /// The part of a URL after its credentials, for people and files. It needs no valid URL.
 pub fn without_credentials(url: &str) -> &str {

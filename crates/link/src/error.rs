@@ -2,8 +2,9 @@
 
 use std::{io, path::PathBuf};
 
-use server::secret_file::SecretFileError;
 use types::{Kind, Kinded};
+
+use crate::{CertificateError, secret_file::SecretFileError};
 
 /// Reasons why a connection cannot be set up. Later failures are repaired, logged and counted instead.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +29,7 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// A file has no secret.
+    /// A file that a setting names cannot be read, or has no secret.
     #[error(transparent)]
     Secret(#[from] SecretFileError),
     /// A stream cannot be read.
@@ -43,18 +44,17 @@ pub enum Error {
         /// The library's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A certificate or an address is not valid.
+    /// A certificate or a key is not valid.
     #[error(transparent)]
-    Client(#[from] client::Error),
+    Certificate(#[from] CertificateError),
 }
 
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Setting { .. } | Self::Secret(SecretFileError::Empty { .. }) => Kind::Invalid,
+            Self::Setting { .. } | Self::Certificate(_) | Self::Secret(SecretFileError::Empty { .. }) => Kind::Invalid,
             Self::Stream { kind, .. } => *kind,
             Self::File { .. } | Self::Secret(SecretFileError::Unreadable { .. }) => Kind::Unavailable,
-            Self::Client(source) => source.kind(),
         }
     }
 }

@@ -8,5 +8,11 @@ pub mod metrics;
 pub mod mqtt;
 pub mod redis;
 pub mod secret_file;
+mod socket;
+mod trust;
 
-pub use error::Error;
+pub use self::{
+    error::Error,
+    socket::{Socket, connect_socket},
+    trust::{CertificateError, ClientIdentity, Trust},
+};

@@ -17,5 +17,6 @@ pub use self::{
     error::{Error, status},
     http::{error_response, json, openapi, site},
     process::{lease, settings, shutdown, store_mark, system},
-    secrets::{identity, private_file, seal, secret_file, tls},
+    secrets::{identity, private_file, seal, tls},
 };
+pub use link::secret_file;

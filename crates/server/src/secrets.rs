@@ -1,7 +1,6 @@
-//! Secrets: the files that hold them, and the seal of those in the store.
+//! Secrets: the files that hold keys, and the seal of those in the store.
 
 pub mod identity;
 pub mod private_file;
 pub mod seal;
-pub mod secret_file;
 pub mod tls;

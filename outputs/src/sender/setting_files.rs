@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use client::{ClientIdentity, Trust};
+use link::{ClientIdentity, Trust};
 use tokio_rustls::rustls::ClientConfig;
 use types::Secret;
 

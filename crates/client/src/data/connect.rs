@@ -10,11 +10,12 @@ use std::{
 };
 
 use backon::ExponentialBuilder;
+use link::{Socket, connect_socket};
 use rumqttc::{Connect, ConnectReturnCode, ConnectionError, Login};
 use rustls::ClientConfig;
 use types::{AppId, Credential, Kind};
 
-use crate::{Error, Result, Socket, Trust, connect_socket};
+use crate::{Error, Result, Trust};
 
 pub(super) const SERVICE: &str = "MQTT broker";
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
+use link::Socket;
 use rumqttc::{
     Codec, ConnectReturnCode, ConnectionError, Disconnect, Event, MqttState, Packet, PingReq, PubAck, Publish, QoS,
     Request, StateError, Subscribe, Unsubscribe,
@@ -14,7 +15,6 @@ use tokio::{
 use tokio_util::codec::Framed;
 
 use super::connect::{Endpoint, KEEP_ALIVE_S};
-use crate::Socket;
 
 /// Maximum size of a packet that is sent or received, in bytes.
 const PACKET_BYTES_MAX: usize = 1024 * 1024;

@@ -7,7 +7,6 @@ mod writer;
 use std::{collections::VecDeque, pin::pin, time::Duration};
 
 use bytes::{Bytes, BytesMut};
-use client::{Socket, connect_socket};
 use tokio::{
     io::{AsyncReadExt, ReadHalf, split},
     sync::mpsc::Sender,
@@ -21,6 +20,7 @@ use super::{
     packet::{Event, Role},
     protocol::Protocol,
 };
+use crate::{Socket, connect_socket};
 
 /// Maximum time to wait for a broker to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

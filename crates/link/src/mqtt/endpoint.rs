@@ -4,14 +4,13 @@ mod url;
 
 use std::sync::Arc;
 
-use client::{ClientIdentity, Trust};
-use tokio_rustls::rustls::ClientConfig;
+use rustls::ClientConfig;
 use types::Secret;
 
 use self::url::BrokerUrl;
 use super::settings::MqttSettings;
 use crate::{
-    Error,
+    ClientIdentity, Error, Trust,
     secret_file::{SecretFile, read},
 };
 

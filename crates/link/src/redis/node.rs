@@ -169,16 +169,17 @@ fn certificates<E: From<Error>>(
         return if has_any { Err(refused("url", reason)) } else { Ok(None) };
     }
     let pem = |name: &str, path: &Path| -> Result<Vec<u8>, E> {
-        match read(path)? {
+        match read(path).map_err(Error::from)? {
             text if text.contains("-----BEGIN CERTIFICATE-----") => Ok(text.into_bytes()),
             _ => Err(refused(name, "must be a PEM file with a certificate")),
         }
     };
     let client_tls = match (certificate, key) {
         (None, None) => None,
-        (Some(path), Some(key)) => {
-            Some(ClientTlsConfig { client_cert: pem("certificate", path)?, client_key: read(key)?.into_bytes() })
-        }
+        (Some(path), Some(key)) => Some(ClientTlsConfig {
+            client_cert: pem("certificate", path)?,
+            client_key: read(key).map_err(Error::from)?.into_bytes(),
+        }),
         _ => return Err(refused("key", "must be set together with `certificate`")),
     };
     let root_cert = ca_certificate.as_deref().map(|path| pem("ca_certificate", path)).transpose()?;

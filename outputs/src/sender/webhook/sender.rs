@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use client::Trust;
+use link::Trust;
 use reqwest::{
     RequestBuilder, Response, StatusCode, Url,
     header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER},

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
-use client::Socket;
 use tokio::{
     io::{AsyncWriteExt, WriteHalf},
     sync::mpsc::{Receiver, Sender, channel},
@@ -14,6 +13,7 @@ use super::{
     super::{lost::Lost, packet, protocol::Protocol},
     arrivals::{Arrivals, Settled},
 };
+use crate::Socket;
 
 /// Nothing but a ping is added to as much as is not sent yet, in bytes.
 pub(super) const UNSENT_BYTES_MAX: usize = 64 * 1024;

@@ -1,4 +1,4 @@
-//! Connections to MQTT brokers, with or without TLS.
+//! Sockets to servers, with or without TLS.
 
 use std::{io, sync::Arc};
 
