@@ -3,6 +3,7 @@
 
 mod advice;
 mod connection;
+mod connector;
 mod node;
 mod publisher;
 mod reader;

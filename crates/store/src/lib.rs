@@ -7,7 +7,7 @@ mod entry;
 mod error;
 mod key;
 mod rate;
-pub mod redis;
+mod redis;
 mod snapshot;
 pub mod socket;
 mod usage;

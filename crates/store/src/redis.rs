@@ -8,7 +8,6 @@ mod commits;
 mod connection;
 mod names;
 mod scripts;
-mod sentinels;
 mod settings;
 mod usage;
 
@@ -20,9 +19,10 @@ use std::{
 use ::redis::{RedisError, ScriptInvocation};
 use async_trait::async_trait;
 use bytes::Bytes;
+use link::redis::Connection;
 
-use self::{commits::ConfirmedCommits, connection::Connection, names::Names, scripts::Scripts};
-pub use self::{sentinels::primary_address, settings::RedisSettings};
+pub use self::settings::RedisSettings;
+use self::{commits::ConfirmedCommits, names::Names, scripts::Scripts};
 use crate::{
     Batch, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, Tag, TakenTokens, UsageCursor,
     UsagePage, check_after, check_count,
@@ -80,7 +80,7 @@ impl Redis {
 
     async fn try_connect(settings: &RedisSettings, clock: StoreClock) -> Result<Self, Error> {
         let names = Names(settings.prefix.clone());
-        let mut connection = Connection::open(settings).await?;
+        let mut connection = connection::open(settings).await?;
         let confirmed = ConfirmedCommits::open(settings).await?;
         let scripts = Scripts::new(Names(settings.prefix.clone()));
         let last_time = match check_format(&names, &mut connection).await? {

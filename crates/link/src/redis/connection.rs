@@ -1,87 +1,178 @@
-//! Connections to a single server, to the primary that sentinels name, or to a cluster.
+//! A connection to a single server, to the primary that sentinels name, or to a cluster, which is made again when it
+//! breaks.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use redis::{
-    AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, RedisResult, Value, aio::MultiplexedConnection,
-    cluster_async::ClusterConnection, cmd,
+    Cmd, FromRedisValue, Pipeline, RedisError, RedisFuture, RedisResult, Value,
+    aio::ConnectionLike,
+    cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRoutingInfo},
+    cmd, from_redis_value,
+};
+use tokio::{sync::Mutex, time::Instant};
+
+use super::{
+    connector::{Connected, Connector, check_primary},
+    node::Node,
 };
 
-use super::node::Node;
-
-/// Maximum time to wait for a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum time to wait for a response; longer than a read waits for new entries.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
+/// Time for which a failure to connect is the answer to all calls, so that they do not flood the servers.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Error codes of a server that is not the primary, or no longer.
+const NOT_PRIMARY: [&str; 4] = ["READONLY", "MASTERDOWN", "UNBLOCKED", "NOREPLICAS"];
 
-/// A connection that does not reconnect: whoever has it notices its end, and says so.
+/// A connection that is made again by the command after one that failed because it broke.
 #[derive(Clone)]
-pub struct Connection(Kind);
+pub struct Connection {
+    state: Arc<Mutex<State>>,
+    is_behind_sentinels: bool,
+    db: i64,
+}
 
-#[derive(Clone)]
-enum Kind {
-    Single(MultiplexedConnection),
-    /// Sentinels named it; it may become a replica.
-    Primary(MultiplexedConnection),
-    Cluster(ClusterConnection),
+struct State {
+    connector: Connector,
+    current: Option<Connected>,
+    /// Counts connections, so that an error gives up none but the one that it came from.
+    generation: u64,
+    failure: Option<(Instant, RedisError)>,
 }
 
 impl Connection {
-    /// Connects; a node of a cluster leads to all of it.
+    /// Connects; a node of a cluster leads to all of it. Fails when the server does not answer.
     pub async fn open(node: &Node, response_timeout: Duration) -> RedisResult<Self> {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(Some(response_timeout));
-        let client = node.client(&config).await?;
-        let mut single = client.get_multiplexed_async_connection_with_config(&config).await?;
-        if node.has_sentinels() {
-            return is_primary(&mut single).await.map(|()| Self(Kind::Primary(single)));
-        }
-        let description: String = cmd("INFO").arg("cluster").query_async(&mut single).await?;
-        if !description.contains("cluster_enabled:1") {
-            return Ok(Self(Kind::Single(single)));
-        }
-        let client = node.cluster().connection_timeout(CONNECT_TIMEOUT).response_timeout(response_timeout).build()?;
-        Ok(Self(Kind::Cluster(client.get_async_connection().await?)))
-    }
-
-    /// Runs a command, and returns when the server has confirmed it.
-    pub async fn query(&mut self, command: &Cmd) -> RedisResult<Value> {
-        match &mut self.0 {
-            Kind::Single(connection) | Kind::Primary(connection) => command.query_async(connection).await,
-            Kind::Cluster(connection) => command.query_async(connection).await,
-        }
-    }
-
-    /// Sends commands at once. An error means that some of them may not have been carried out.
-    pub(super) async fn pipeline(&mut self, commands: &Pipeline) -> RedisResult<()> {
-        match &mut self.0 {
-            Kind::Single(connection) | Kind::Primary(connection) => commands.exec_async(connection).await,
-            Kind::Cluster(connection) => commands.exec_async(connection).await,
-        }
+        let connector = Connector::new(node.clone(), response_timeout);
+        let mut state = State { connector, current: None, generation: 0, failure: None };
+        state.connection().await?;
+        Ok(Self { state: Arc::new(Mutex::new(state)), is_behind_sentinels: node.has_sentinels(), db: node.db() })
     }
 
     /// Fails if nothing can be written.
     pub async fn check(&mut self) -> RedisResult<()> {
-        match &mut self.0 {
-            Kind::Primary(connection) => is_primary(connection).await,
-            _ => self.query(&cmd("PING")).await.map(drop),
+        match self.is_behind_sentinels {
+            true => check_primary(self).await,
+            false => cmd("PING").exec_async(self).await,
+        }
+    }
+
+    /// The addresses of the servers that have parts of the entries; one without a name if it is a single one.
+    pub async fn parts(&self) -> RedisResult<Vec<String>> {
+        let (Connected::Cluster(mut cluster), _) = self.current().await? else { return Ok(vec![String::new()]) };
+        let primaries = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
+        let answers = cluster.route_command(cmd("PING"), primaries).await?;
+        let mut answers: Vec<(String, String)> = from_redis_value(answers)?;
+        answers.sort();
+        Ok(answers.into_iter().map(|(address, _)| address).collect())
+    }
+
+    /// Sends a command to one of [`Connection::parts`].
+    pub async fn ask_part<T: FromRedisValue>(&mut self, part: &str, command: Cmd) -> RedisResult<T> {
+        let address = part.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+        match (self.current().await?, address) {
+            ((Connected::Cluster(mut cluster), _), Some((host, port))) => {
+                let node = SingleNodeRoutingInfo::ByAddress { host: host.to_owned(), port };
+                Ok(from_redis_value(cluster.route_command(command, RoutingInfo::SingleNode(node)).await?)?)
+            }
+            _ => command.query_async(self).await,
+        }
+    }
+
+    /// Looks for the primary again before the next command, because this one does not do what it should.
+    pub async fn give_up(&self) {
+        self.state.lock().await.give_up();
+    }
+
+    async fn current(&self) -> RedisResult<(Connected, u64)> {
+        self.state.lock().await.connection().await
+    }
+
+    /// Gives the connection up if an error says that it leads to no primary.
+    async fn judge<T>(&self, result: RedisResult<T>, generation: u64) -> RedisResult<T> {
+        if result.as_ref().is_err_and(leads_to_no_primary) {
+            let mut state = self.state.lock().await;
+            if state.generation == generation {
+                state.give_up();
+            }
+        }
+        result
+    }
+}
+
+impl ConnectionLike for Connection {
+    fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(async move {
+            let (connected, generation) = self.current().await?;
+            let result = match connected {
+                Connected::Server(mut server) => server.send_packed_command(command).await,
+                Connected::Cluster(mut cluster) => cluster.req_packed_command(command).await,
+            };
+            self.judge(result, generation).await
+        })
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        Box::pin(async move {
+            let (connected, generation) = self.current().await?;
+            let result = match connected {
+                Connected::Server(mut server) => server.send_packed_commands(pipeline, offset, count).await,
+                Connected::Cluster(mut cluster) => cluster.req_packed_commands(pipeline, offset, count).await,
+            };
+            self.judge(result, generation).await
+        })
+    }
+
+    fn get_db(&self) -> i64 {
+        self.db
+    }
+}
+
+impl State {
+    async fn connection(&mut self) -> RedisResult<(Connected, u64)> {
+        if let Some(connected) = &self.current {
+            return Ok((connected.clone(), self.generation));
+        }
+        if let Some((at, error)) = &self.failure
+            && at.elapsed() < PAUSE
+        {
+            return Err(error.clone());
+        }
+        match self.connector.connect().await {
+            Ok(connected) => {
+                self.generation += 1;
+                self.failure = None;
+                Ok((self.current.insert(connected).clone(), self.generation))
+            }
+            Err(error) => {
+                self.failure = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    /// A cluster's stays, because it finds the primaries by itself.
+    fn give_up(&mut self) {
+        if self.current.take_if(|connected| matches!(connected, Connected::Server(_))).is_some() {
+            self.connector.skip_sentinel();
         }
     }
 }
 
-/// Fails where the server is a replica: what sentinels say may be wrong for a moment.
-async fn is_primary(connection: &mut MultiplexedConnection) -> RedisResult<()> {
-    let description: String = cmd("INFO").arg("replication").query_async(connection).await?;
-    match description.contains("role:master") {
-        true => Ok(()),
-        false => Err((ErrorKind::Io, "the server is not the primary yet, or no longer").into()),
-    }
+fn leads_to_no_primary(error: &RedisError) -> bool {
+    error.is_io_error()
+        || error.is_unrecoverable_error()
+        || error.code().is_some_and(|code| NOT_PRIMARY.contains(&code))
 }
 
 #[cfg(test)]
 mod tests {
-    use testing::{Certificates, RedisProcess};
+    use testing::{Certificates, PATIENCE, RedisProcess};
+    use tokio::time::{sleep, timeout};
 
     use super::{super::settings::StreamSettings, *};
 
@@ -109,6 +200,23 @@ mod tests {
             let node = Node::of_stream(&settings, "test").unwrap();
             assert_eq!(Connection::open(&node, RESPONSE_TIMEOUT).await.is_ok(), is_accepted);
         }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_broke_is_made_again() {
+        let Some(mut redis) = RedisProcess::start() else { return };
+        let settings = StreamSettings { url: redis.url(), ..StreamSettings::default() };
+        let node = Node::of_stream(&settings, "test").unwrap();
+        let mut connection = Connection::open(&node, RESPONSE_TIMEOUT).await.unwrap();
+        redis.stop();
+        assert!(connection.check().await.is_err());
+        redis.start_again();
+        let made_again = async {
+            while connection.check().await.is_err() {
+                sleep(PAUSE).await;
+            }
+        };
+        timeout(PATIENCE, made_again).await.expect("it is not made again");
     }
 
     #[test]

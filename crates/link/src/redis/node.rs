@@ -1,13 +1,12 @@
 //! A Redis server, one node of a cluster, or what sentinels name, and how to log in there.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use redis::{
-    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
-    RedisError, RedisResult, TlsCertificates,
+    Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisResult,
+    TlsCertificates,
     cluster::{ClusterClient, ClusterClientBuilder},
 };
-use store::redis::primary_address;
 
 use super::settings::StreamSettings;
 use crate::{
@@ -17,6 +16,8 @@ use crate::{
 };
 
 const TLS: &str = "rediss://";
+/// Maximum time to wait for a connection where no setting says another.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const URL: &str = "must be like redis://host:6379, or rediss:// for TLS";
 /// Minimum of the setting. A bridge renews its claims three times as often, each time with a command.
 const CLAIM_AFTER_MS_MIN: u64 = 1000;
@@ -25,8 +26,13 @@ const CLAIM_AFTER_MS_MIN: u64 = 1000;
 #[derive(Clone)]
 pub struct Node {
     info: ConnectionInfo,
+    /// Further nodes of a cluster.
+    others: Vec<ConnectionInfo>,
     /// They name the server; none if its address is known.
-    sentinels: Vec<Client>,
+    pub(super) sentinels: Vec<Client>,
+    /// `None` where the server is asked.
+    pub(super) is_cluster: Option<bool>,
+    pub(super) connect_timeout: Duration,
     password: Option<SecretFile>,
     /// `None` without TLS.
     certificates: Option<TlsCertificates>,
@@ -79,11 +85,27 @@ impl Node {
             client(info, certificates.as_ref()).map_err(|_| refused("sentinels", URL))
         });
         let sentinels = sentinels.collect::<Result<_, E>>()?;
-        Ok(Self { info, sentinels, password, certificates, url })
+        let (others, is_cluster, connect_timeout) = (Vec::new(), None, CONNECT_TIMEOUT);
+        Ok(Self { info, others, sentinels, is_cluster, connect_timeout, password, certificates, url })
+    }
+
+    /// A server, the nodes of a cluster, or what these sentinels name, if there are any. The addresses have the logins.
+    pub fn with_logins(
+        addresses: Vec<ConnectionInfo>,
+        sentinels: Vec<ConnectionInfo>,
+        is_cluster: bool,
+        connect_timeout: Duration,
+    ) -> RedisResult<Self> {
+        let mut others = addresses.into_iter();
+        let info = others.next().ok_or((ErrorKind::InvalidClientConfig, "no address"))?;
+        let sentinels = sentinels.into_iter().map(Client::open).collect::<RedisResult<_>>()?;
+        let (others, is_cluster, url) = (others.collect(), Some(is_cluster), info.addr().to_string());
+        let (password, certificates) = (None, None);
+        Ok(Self { info, others, sentinels, is_cluster, connect_timeout, password, certificates, url })
     }
 
     /// The address and the login, with the password as it is now.
-    fn info(&self) -> ConnectionInfo {
+    pub(super) fn info(&self) -> ConnectionInfo {
         let info = self.info.clone();
         let Some(password) = &self.password else { return info };
         let login = info.redis_settings().clone().set_password(password.current().expose());
@@ -94,29 +116,17 @@ impl Node {
         !self.sentinels.is_empty()
     }
 
-    /// A client of the server: of the primary, if sentinels name it.
-    pub(super) async fn client(&self, config: &AsyncConnectionConfig) -> RedisResult<Client> {
-        let info = match self.has_sentinels() {
-            true => self.info().set_addr(self.primary(config).await?),
-            false => self.info(),
-        };
+    pub(super) fn db(&self) -> i64 {
+        self.info.redis_settings().db()
+    }
+
+    /// A client of the server at this address, which connects to nothing yet.
+    pub(super) fn client(&self, info: ConnectionInfo) -> RedisResult<Client> {
         client(info, self.certificates.as_ref())
     }
 
-    /// The address of the primary, from the first sentinel that names one.
-    async fn primary(&self, config: &AsyncConnectionConfig) -> RedisResult<ConnectionAddr> {
-        let mut failure: RedisError = (ErrorKind::Io, "no sentinel answers").into();
-        for sentinel in &self.sentinels {
-            match primary_address(sentinel, &self.info, config).await {
-                Ok(address) => return Ok(address),
-                Err(error) => failure = error,
-            }
-        }
-        Err(failure)
-    }
-
     pub(super) fn cluster(&self) -> ClusterClientBuilder {
-        let builder = ClusterClient::builder([self.info()]);
+        let builder = ClusterClient::builder([self.info()].into_iter().chain(self.others.clone()));
         match &self.certificates {
             Some(certificates) => builder.certs(certificates.clone()),
             None => builder,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use redis::{RedisResult, cmd, pipe};
+use redis::{RedisResult, pipe};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::timeout,
@@ -108,7 +108,7 @@ impl Task {
                     Ok(0) => return Ok(()),
                     Ok(_) => {}
                     Err(_) => {
-                        connection.query(&cmd("PING")).await?;
+                        connection.check().await?;
                         continue;
                     }
                 }
@@ -124,7 +124,7 @@ impl Task {
             let command = commands.cmd("XADD").arg(key).arg("MAXLEN").arg("~").arg(*length_max);
             command.arg("*").arg(name).arg(&**value).ignore();
         }
-        connection.pipeline(&commands).await?;
+        commands.exec_async(connection).await?;
         for addition in self.unconfirmed.drain(..) {
             // Nobody waits for it if the bridge is stopping.
             _ = addition.done.send(());

@@ -160,7 +160,7 @@ impl Stream {
     }
 
     async fn run(&mut self, command: &Cmd) -> RedisResult<Value> {
-        self.connection.query(command).await
+        command.query_async(&mut self.connection).await
     }
 }
 

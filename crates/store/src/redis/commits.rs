@@ -8,13 +8,14 @@ use std::{
     time::Duration,
 };
 
+use link::redis::Connection;
 use redis::{Cmd, ErrorKind, FromRedisValue, Pipeline, RedisResult, ScriptInvocation, ServerErrorKind};
 use tokio::{
     sync::{Mutex, OwnedMutexGuard},
     time::timeout,
 };
 
-use super::{connection::Connection, settings::RedisSettings};
+use super::{connection, settings::RedisSettings};
 use crate::Error;
 
 /// Maximum number of changes that wait for replicas at the same time.
@@ -39,7 +40,7 @@ impl ConfirmedCommits {
         }
         let mut connections = Vec::new();
         for _ in 0..CONNECTIONS {
-            connections.push(Arc::new(Mutex::new(Connection::open(settings).await?)));
+            connections.push(Arc::new(Mutex::new(connection::open(settings).await?)));
         }
         // Shorter than the response may take, so that the server's answer says what is wrong.
         let wait_max = Duration::from_millis(settings.response_timeout_ms / 2).max(Duration::from_millis(1));

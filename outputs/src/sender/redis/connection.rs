@@ -63,10 +63,10 @@ impl Connector for RedisServer {
 impl RedisConnection {
     /// Runs a command, and returns when the server has confirmed it.
     pub(super) async fn run(mut self, command: &Cmd) -> Result<(), RedisError> {
-        let result = self.connection.query(command).await;
+        let result = command.exec_async(&mut self.connection).await;
         if result.is_err() {
             self.failed.notify_one();
         }
-        result.map(drop)
+        result
     }
 }
