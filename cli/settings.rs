@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::Context;
-use bridge::MqttSettings;
+use bridge::Remote;
 use clap::Args;
 use etcetera::{BaseStrategy, choose_base_strategy};
 use handler::output::OutputSettings;
@@ -195,7 +195,7 @@ pub struct StoreSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct ExternalBrokerSettings {
     /// The connection. None while the URL is empty.
-    pub mqtt: MqttSettings,
+    pub mqtt: Remote,
     /// Address at which applications reach the broker, which the handler announces. If unset, that of the connection.
     pub announced_address: Option<String>,
     /// True if this handler receives downlinks from the broker, a share of them or in turns with other handlers.
@@ -283,7 +283,7 @@ impl Default for Settings {
 impl Default for ExternalBrokerSettings {
     fn default() -> Self {
         Self {
-            mqtt: MqttSettings::default(),
+            mqtt: Remote::default(),
             announced_address: None,
             receives_downlinks: true,
             access_listen: String::new(),

@@ -25,4 +25,4 @@ pub use self::{
     },
     running::{Connections, Running},
 };
-pub use link::{connection_state::ConnectionState, mqtt::MqttSettings, redis::StreamSettings};
+pub use link::{Remote, connection_state::ConnectionState, redis::StreamSettings};

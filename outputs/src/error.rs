@@ -1,8 +1,7 @@
 //! Errors of storing messages and of changing webhooks.
 
-use std::{fmt, io, path::PathBuf};
+use std::fmt;
 
-use server::secret_file::SecretFileError;
 use types::{Kind, Kinded};
 
 /// Errors of storing messages and of changing webhooks.
@@ -47,20 +46,6 @@ pub enum Error {
         /// The problem, and advice.
         reason: String,
     },
-    /// A file that a setting names cannot be read.
-    #[error("cannot read `{}`: check that it exists and who may use it", path.display())]
-    File {
-        /// The path of the file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// A file that a setting names has no secret.
-    #[error(transparent)]
-    Secret(#[from] SecretFileError),
-    /// A certificate is not valid.
-    #[error(transparent)]
-    Certificate(#[from] link::CertificateError),
     /// A setting or a file of a connection is not valid.
     #[error(transparent)]
     Link(#[from] link::Error),
@@ -89,11 +74,7 @@ impl Error {
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Invalid { .. }
-            | Self::Setting { .. }
-            | Self::Certificate(_)
-            | Self::Secret(SecretFileError::Empty { .. }) => Kind::Invalid,
-            Self::File { .. } | Self::Secret(SecretFileError::Unreadable { .. }) => Kind::Unavailable,
+            Self::Invalid { .. } | Self::Setting { .. } => Kind::Invalid,
             Self::Link(error) => error.kind(),
             Self::NotFound(_) => Kind::NotFound,
             Self::Conflict | Self::Changed(_) => Kind::Conflict,

@@ -4,7 +4,6 @@ pub(crate) mod amqp;
 pub(crate) mod kafka;
 mod link;
 pub(crate) mod redis;
-mod setting_files;
 pub(crate) mod webhook;
 
 use std::time::Duration;

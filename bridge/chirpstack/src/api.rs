@@ -6,7 +6,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use bridge::{Environment, Error, StateDir, codec::single_flight::LookUpLimits, hand_over::api_watch::ApiWatch};
 use client::{Trust, chirpstack::ChirpStackClient};
-use link::secret_file::{read, read_secret};
+use link::secret_file::read_secret;
 use server::status::ErrorChain;
 use types::{Kind, Kinded};
 
@@ -55,10 +55,7 @@ fn client(settings: &GrpcSettings) -> Result<(ChirpStackClient, PathBuf), Error>
         let reason = "is not set: create an API key in ChirpStack, and give its file";
         Error::flag("bridge.chirpstack.grpc.token_file", reason, "--token-file")
     })?;
-    let trust = match &settings.ca_certificate {
-        Some(path) => Trust::Certificate(read(path)?),
-        None => Trust::System,
-    };
+    let trust = Trust::of_file(settings.ca_certificate.as_deref())?;
     let client = ChirpStackClient::connect(&settings.url, &trust, read_secret(token_file)?)?;
     Ok((client, token_file.to_owned()))
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use link::{mqtt::MqttSettings, redis::StreamSettings};
+use link::{Remote, redis::StreamSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct ChirpStackSettings {
     /// The broker on which ChirpStack publishes events, and receives commands.
-    pub mqtt: MqttSettings,
+    pub mqtt: Remote,
     /// ChirpStack's Redis. If its `url` is set, events come from its stream in place of MQTT.
     pub redis: StreamSettings,
     /// ChirpStack's API, from which the codecs come.
     pub grpc: GrpcSettings,
     /// The broker on which decoded events are published, or the Redis to whose stream they are added. If its `url` is
     /// empty, the broker that the events come from.
-    pub to: MqttSettings,
+    pub to: Remote,
     /// About how many events the stream keeps to which decoded events are added.
     pub to_history_max: u64,
     /// Prefix of the topics on the broker of `to`, or the key of the stream. If unset, `airlock/` or `airlock:`
@@ -65,10 +65,10 @@ pub struct GrpcSettings {
 impl Default for ChirpStackSettings {
     fn default() -> Self {
         Self {
-            mqtt: MqttSettings::default(),
+            mqtt: Remote::default(),
             redis: StreamSettings::default(),
             grpc: GrpcSettings::default(),
-            to: MqttSettings::default(),
+            to: Remote::default(),
             to_history_max: 100_000,
             to_prefix: None,
             shared_subscription: true,

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use link::mqtt::{Endpoint, MqttSettings};
+use link::{Remote, mqtt::Endpoint};
 use types::Random;
 
 use super::{
@@ -22,7 +22,7 @@ pub struct BrokerConnection {
 
 impl BrokerConnection {
     /// Checks the settings; `table` is where they are, for messages. `state_dir` is for this process alone.
-    pub fn new(settings: &MqttSettings, table: &str, state_dir: PathBuf, random: &dyn Random) -> Result<Self, Error> {
+    pub fn new(settings: &Remote, table: &str, state_dir: PathBuf, random: &dyn Random) -> Result<Self, Error> {
         crate::metrics::describe();
         let state_dir = StateDir::open(state_dir)?;
         let client_id = state_dir.client_id(random)?;

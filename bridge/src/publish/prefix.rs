@@ -52,12 +52,12 @@ pub async fn is_same_broker(one: &Endpoint, other: &Endpoint) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MqttSettings;
+    use crate::Remote;
 
     #[tokio::test]
     async fn refuses_prefixes_that_would_make_a_loop() {
         let endpoint = |url: &str| {
-            let settings = MqttSettings { url: url.to_owned(), ..MqttSettings::default() };
+            let settings = Remote { url: url.to_owned(), ..Remote::default() };
             Endpoint::new(&settings, "test", "id".to_owned()).unwrap()
         };
         let (own, other) = (endpoint("mqtt://localhost:1883"), endpoint("mqtt://localhost:1884"));

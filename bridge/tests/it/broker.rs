@@ -13,7 +13,7 @@ use std::{
 };
 
 use bridge::{
-    MqttSettings,
+    Remote,
     broker::{Attempt, BrokerConnection, BrokerReceiver, ReceiveLease, ReceiveLeases, ReceivedMessage},
 };
 use futures::future::{BoxFuture, pending, ready};
@@ -21,7 +21,7 @@ use testing::{CountingRandom, Mosquitto, MqttClient, Proxy};
 use tokio::sync::{Semaphore, mpsc};
 
 fn connection(url: &str, dir: &Path) -> BrokerConnection {
-    let settings = MqttSettings { url: url.to_owned(), ..MqttSettings::default() };
+    let settings = Remote { url: url.to_owned(), ..Remote::default() };
     BrokerConnection::new(&settings, "external_broker.mqtt", dir.to_owned(), &CountingRandom::default()).unwrap()
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bridge::{
-    MqttSettings,
+    Remote,
     broker::{Attempt, BrokerConnection, BrokerReceiver, ReceiveLease, ReceiveLeases, ReceivedMessage},
 };
 use futures::future::{BoxFuture, pending, ready};
@@ -95,7 +95,7 @@ async fn retained_messages_are_dropped() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (dir, (sender, mut received)) = (tempfile::tempdir().unwrap(), mpsc::unbounded_channel());
     let url = format!("mqtt://{}", listener.local_addr().unwrap());
-    let settings = MqttSettings { url, ..MqttSettings::default() };
+    let settings = Remote { url, ..Remote::default() };
     let random = CountingRandom::default();
     let connection = BrokerConnection::new(&settings, "mqtt", dir.path().to_owned(), &random).unwrap();
     let subscription = connection.subscribe("+/devices/+/down", Receiver(sender), Only);

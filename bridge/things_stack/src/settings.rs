@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use link::mqtt::MqttSettings;
+use link::Remote;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::Secret;
@@ -22,11 +22,11 @@ pub struct ThingsStackSettings {
     pub api: ApiSettings,
     /// The Things Stack's MQTT server. If its `url` is empty, the host of the API, with TLS if that has it. Users and
     /// passwords are the applications and their API keys.
-    pub mqtt: MqttSettings,
+    pub mqtt: Remote,
     /// Receives messages as a webhook, in place of MQTT, if its `listen` is set.
     pub webhook: WebhookSettings,
     /// The broker on which decoded messages are published, and on which downlinks are taken.
-    pub to: MqttSettings,
+    pub to: Remote,
     /// Prefix of the topics on the broker of `to`. If unset, nothing.
     pub to_prefix: Option<String>,
     /// Interval of fetching changes from the API, in milliseconds.
@@ -90,9 +90,9 @@ impl Default for ThingsStackSettings {
             key: Secret::default(),
             key_file: None,
             api: ApiSettings::default(),
-            mqtt: MqttSettings::default(),
+            mqtt: Remote::default(),
             webhook: WebhookSettings::default(),
-            to: MqttSettings::default(),
+            to: Remote::default(),
             to_prefix: None,
             refresh_interval_ms: 30_000,
             refresh_devices_max: 500,

@@ -197,7 +197,7 @@ fn origin(url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bridge::MqttSettings;
+    use bridge::Remote;
     use things_stack::ApiSettings;
 
     use super::*;
@@ -205,8 +205,7 @@ mod tests {
     #[test]
     fn a_description_has_addresses_without_secrets() {
         let chirpstack = ChirpStackSettings::default();
-        let mqtt =
-            MqttSettings { url: "mqtt://user:p@ss@broker:1883?key=secret".to_owned(), ..chirpstack.mqtt.clone() };
+        let mqtt = Remote { url: "mqtt://user:p@ss@broker:1883?key=secret".to_owned(), ..chirpstack.mqtt.clone() };
         let settings = NetworkSettings {
             chirpstack: Some(ChirpStackSettings { mqtt, ..chirpstack }),
             ..NetworkSettings::default()

@@ -7,12 +7,14 @@ mod error;
 pub mod metrics;
 pub mod mqtt;
 pub mod redis;
+mod remote;
 pub mod secret_file;
 mod socket;
 mod trust;
 
 pub use self::{
     error::Error,
+    remote::Remote,
     socket::{Socket, connect_socket},
-    trust::{CertificateError, ClientIdentity, Trust},
+    trust::{CertificateError, Trust},
 };

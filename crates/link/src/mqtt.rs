@@ -13,10 +13,8 @@ mod poison_messages;
 mod protocol;
 mod publisher;
 mod repeats;
-mod settings;
 mod subscriber;
 
-pub use self::settings::MqttSettings;
 pub use self::{
     endpoint::Endpoint,
     outbox::PublishError,

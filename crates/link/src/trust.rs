@@ -1,6 +1,6 @@
 //! Certificates that a connection trusts.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use rustls::{
     ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme,
@@ -12,6 +12,8 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject};
 use types::Secret;
+
+use crate::secret_file::{SecretFileError, read};
 
 /// Error of a certificate or a key that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +39,14 @@ impl Trust {
         if certificate.trim().is_empty() { Self::Plaintext } else { Self::Certificate(certificate.to_owned()) }
     }
 
+    /// Trusts the certificate in this file, or without one the system's authorities.
+    pub fn of_file(path: Option<&Path>) -> Result<Self, SecretFileError> {
+        Ok(match path {
+            Some(path) => Self::Certificate(read(path)?),
+            None => Self::System,
+        })
+    }
+
     /// Returns the trust for the scheme of an MQTT broker's address: the system's authorities for `mqtts`, otherwise
     /// plain text.
     pub fn of_mqtt(address: &str) -> Self {
@@ -58,11 +68,11 @@ impl Trust {
         Ok(self.tls_builder()?.with_no_client_auth())
     }
 
-    /// The TLS configuration of a client that proves its own identity to the server.
-    pub fn tls_with_identity(&self, identity: &ClientIdentity) -> Result<ClientConfig, CertificateError> {
-        let chain = CertificateDer::pem_slice_iter(identity.certificate_pem.as_bytes());
-        let chain = chain.collect::<Result<_, _>>().map_err(invalid)?;
-        let key = PrivateKeyDer::from_pem_slice(identity.key_pem.expose().as_bytes()).map_err(invalid)?;
+    /// The same of a client that proves its own identity to the server, with a chain, its own certificate first, and a
+    /// private key in PEM.
+    pub(crate) fn tls_with_identity(&self, chain: &str, key: &Secret) -> Result<ClientConfig, CertificateError> {
+        let chain = CertificateDer::pem_slice_iter(chain.as_bytes()).collect::<Result<_, _>>().map_err(invalid)?;
+        let key = PrivateKeyDer::from_pem_slice(key.expose().as_bytes()).map_err(invalid)?;
         self.tls_builder()?.with_client_auth_cert(chain, key).map_err(invalid)
     }
 
@@ -76,15 +86,6 @@ impl Trust {
             None => builder.with_root_certificates(RootCertStore::empty()),
         })
     }
-}
-
-/// The certificate with which a client authenticates itself.
-#[derive(Clone, Debug)]
-pub struct ClientIdentity {
-    /// The chain, own certificate first, in PEM.
-    pub certificate_pem: String,
-    /// Its private key, in PEM.
-    pub key_pem: Secret,
 }
 
 /// Trusts exactly the announced certificate, or what it signed.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use api::chirpstack_events::integration::UplinkEvent;
 use link::{
-    mqtt::MqttSettings,
+    Remote,
     redis::{Node, StoredEntry, StreamReader},
 };
 use prost::Message;
@@ -69,7 +69,7 @@ impl UplinkSource for StreamEvents {
 }
 
 /// The server and the stream that a URL names.
-fn parts(settings: RedisSettings) -> Result<(MqttSettings, String), Error> {
+fn parts(settings: RedisSettings) -> Result<(Remote, String), Error> {
     let wrong = |reason: &str| Error::Invalid(format!("the URL {reason}"));
     let mut url = Url::parse(&settings.url).map_err(|_| wrong(URL))?;
     if url.password().is_some() {
@@ -86,7 +86,7 @@ fn parts(settings: RedisSettings) -> Result<(MqttSettings, String), Error> {
     url.set_query(None);
     url.set_username("").map_err(|()| wrong(URL))?;
     let RedisSettings { password_file, authority: ca_certificate, .. } = settings;
-    Ok((MqttSettings { url: url.into(), username, password_file, ca_certificate, ..MqttSettings::default() }, key))
+    Ok((Remote { url: url.into(), username, password_file, ca_certificate, ..Remote::default() }, key))
 }
 
 /// The error in the words of the command, which has no settings.

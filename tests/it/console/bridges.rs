@@ -10,7 +10,7 @@ use airlock::{
     settings::{ApplicationSettings, NetworkSettings},
 };
 use api::chirpstack::CodecRuntime;
-use bridge::MqttSettings;
+use bridge::Remote;
 use chirpstack::{ChirpStackSettings, GrpcSettings};
 use console::{
     ConnectionStatus, Count, DroppedEventStatus, EventStatus, NetworkStatus, NetworksStatus, RouteStatus,
@@ -153,7 +153,7 @@ async fn a_console_alone_says_where_to_look() {
 
 /// An entry of `[[bridge]]` for a ChirpStack that is away.
 pub(crate) fn away(app_id: &str) -> NetworkSettings {
-    let mqtt = MqttSettings { url: "mqtt://127.0.0.1:1".to_owned(), ..MqttSettings::default() };
+    let mqtt = Remote { url: "mqtt://127.0.0.1:1".to_owned(), ..Remote::default() };
     let settings = ChirpStackSettings { mqtt, ..ChirpStackSettings::default() };
     of_application(settings, &app_id.parse().unwrap())
 }
@@ -161,7 +161,7 @@ pub(crate) fn away(app_id: &str) -> NetworkSettings {
 /// An entry of `[[bridge]]` that leads an application of ChirpStack to one of ours.
 fn entry(chirpstack: &ChirpStack, dir: &Path, app_id: &AppId) -> NetworkSettings {
     let settings = ChirpStackSettings {
-        mqtt: MqttSettings { url: chirpstack.broker.url(), ..MqttSettings::default() },
+        mqtt: Remote { url: chirpstack.broker.url(), ..Remote::default() },
         grpc: api_at(&chirpstack.api_url, dir),
         ..ChirpStackSettings::default()
     };

@@ -2,7 +2,8 @@
 
 use bridge::{Error, publish::prefix::prefix};
 use link::{
-    mqtt::{Endpoint, MqttSettings},
+    Remote,
+    mqtt::Endpoint,
     redis::{Node, StreamTarget, is_redis},
 };
 
@@ -79,7 +80,7 @@ impl Brokers {
 }
 
 /// Refuses to read ChirpStack's Redis without a broker to publish on.
-fn check_output(settings: &ChirpStackSettings, to: &MqttSettings) -> Result<(), Error> {
+fn check_output(settings: &ChirpStackSettings, to: &Remote) -> Result<(), Error> {
     if to.url.is_empty() && !settings.redis.url.is_empty() {
         let reason = "is empty: give the broker for decoded events with --to, or ChirpStack's own with --mqtt";
         return Err(Error::setting("bridge.chirpstack.to.url", reason));

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bridge::{
-    MqttSettings,
+    Remote,
     broker::{Attempt, BrokerConnection, BrokerReceiver, ReceivedMessage},
 };
 use futures::future::{BoxFuture, ready};
@@ -24,7 +24,7 @@ async fn processes_share_what_is_published_once() {
     let Some(mosquitto) = Mosquitto::start() else { return };
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let (sender, mut numbers) = mpsc::unbounded_channel();
-    let settings = MqttSettings { url: mosquitto.url(), ..MqttSettings::default() };
+    let settings = Remote { url: mosquitto.url(), ..Remote::default() };
     let counts: Vec<_> = (0..2).map(|_| Arc::new(AtomicU32::new(0))).collect();
     let subscriptions: Vec<_> = dirs
         .iter()
@@ -62,7 +62,7 @@ async fn processes_share_what_is_published_once() {
 
 /// A connection with a client id of its own for each `place`.
 fn member(mosquitto: &Mosquitto, dir: &Path, place: u8) -> BrokerConnection {
-    let settings = MqttSettings { url: mosquitto.url(), ..MqttSettings::default() };
+    let settings = Remote { url: mosquitto.url(), ..Remote::default() };
     BrokerConnection::new(&settings, "mqtt", dir.to_owned(), &FixedRandom::new([place])).unwrap()
 }
 

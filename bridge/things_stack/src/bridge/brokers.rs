@@ -1,7 +1,7 @@
 //! Connections of a bridge to MQTT brokers.
 
 use bridge::{Error, publish::prefix::prefix};
-use link::mqtt::{Endpoint, MqttSettings};
+use link::{Remote, mqtt::Endpoint};
 
 use crate::{
     application::{Application, topic::Topic},
@@ -53,7 +53,7 @@ pub(crate) fn source(
 }
 
 /// The MQTT server, which has the host of the API unless it is set.
-fn server(settings: &ThingsStackSettings) -> MqttSettings {
+fn server(settings: &ThingsStackSettings) -> Remote {
     let mut server = settings.mqtt.clone();
     if server.url.is_empty() {
         let url = &settings.api.url;

@@ -6,7 +6,6 @@ use std::{sync::Arc, time::Duration};
 
 use bridge::{Environment, Error, StateDir, codec::single_flight::LookUpLimits, hand_over::api_watch::ApiWatch};
 use client::{Trust, things_stack::ThingsStackClient};
-use link::secret_file::read;
 use server::status::ErrorChain;
 use types::{Kind, Kinded};
 
@@ -19,17 +18,10 @@ pub(crate) fn client(settings: &ThingsStackSettings) -> Result<ThingsStackClient
         let reason = "is empty: give the URL of The Things Stack, such as https://eu1.cloud.thethings.network";
         return Err(Error::flag("bridge.things_stack.api.url", reason, "--api"));
     }
-    ThingsStackClient::new(&settings.api.url, &trust(settings)?).map_err(|error| match error {
+    let trust = Trust::of_file(settings.api.ca_certificate.as_deref())?;
+    ThingsStackClient::new(&settings.api.url, &trust).map_err(|error| match error {
         client::Error::Address { .. } => Error::flag("bridge.things_stack.api.url", error.to_string(), "--api"),
         other => other.into(),
-    })
-}
-
-/// Returns the certificates to trust for the API's server. Fails if the file cannot be read.
-fn trust(settings: &ThingsStackSettings) -> Result<Trust, Error> {
-    Ok(match &settings.api.ca_certificate {
-        Some(path) => Trust::Certificate(read(path)?),
-        None => Trust::System,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bridge::{Environment, Error, MqttSettings, Observation, ObservedResult, Running};
+use bridge::{Environment, Error, Observation, ObservedResult, Remote, Running};
 use chirpstack::{ChirpStackSettings, ChirpStackShadow, GivenCredentials, GrpcSettings};
 use console::{NetworkTrial, NewNetwork, TrialCheck, TriedUplink};
 use things_stack::{ApiSettings, ThingsStackApplication, ThingsStackSettings, ThingsStackShadow};
@@ -49,7 +49,7 @@ async fn start(
     match network {
         NewNetwork::ChirpStack { mqtt_url, login, api_url, api_key, .. } => {
             let settings = ChirpStackSettings {
-                mqtt: MqttSettings { url: mqtt_url, ..MqttSettings::default() },
+                mqtt: Remote { url: mqtt_url, ..Remote::default() },
                 grpc: GrpcSettings { url: api_url, ..GrpcSettings::default() },
                 in_flight_max: IN_FLIGHT_MAX,
                 ..ChirpStackSettings::default()
@@ -62,7 +62,7 @@ async fn start(
                 applications: vec![ThingsStackApplication { id: application, key_file: None }],
                 key: api_key,
                 api: ApiSettings { url: api_url, ..ApiSettings::default() },
-                mqtt: MqttSettings { url: mqtt_url, ..MqttSettings::default() },
+                mqtt: Remote { url: mqtt_url, ..Remote::default() },
                 in_flight_max: IN_FLIGHT_MAX,
                 ..ThingsStackSettings::default()
             };

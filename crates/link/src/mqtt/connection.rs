@@ -196,12 +196,8 @@ mod tests {
         time::{Instant, sleep},
     };
 
-    use super::{
-        super::{packet, settings::MqttSettings},
-        arrivals::HELD_MAX,
-        writer::LOOK_INTERVAL,
-        *,
-    };
+    use super::{super::packet, arrivals::HELD_MAX, writer::LOOK_INTERVAL, *};
+    use crate::Remote;
 
     const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
     const PINGRESP: [u8; 2] = [0xd0, 0];
@@ -209,7 +205,7 @@ mod tests {
 
     /// A connection with MQTT 3.1.1, and the broker's end of it.
     async fn connect() -> (Connection, DuplexStream) {
-        let settings = MqttSettings { url: "mqtt://localhost".into(), ..MqttSettings::default() };
+        let settings = Remote { url: "mqtt://localhost".into(), ..Remote::default() };
         let endpoint = Endpoint::new(&settings, "mqtt", "me".into()).unwrap();
         let (ours, mut broker) = tokio::io::duplex(1024);
         let accept = async {

@@ -8,11 +8,9 @@ use rustls::ClientConfig;
 use types::Secret;
 
 use self::url::BrokerUrl;
-use super::settings::MqttSettings;
-use crate::{
-    ClientIdentity, Error, Trust,
-    secret_file::{SecretFile, read},
-};
+use crate::{Error, Remote, secret_file::SecretFile};
+
+const PLAIN: (&str, &str) = ("url", "must start with mqtts:// where certificates are set");
 
 /// A broker, and how to log in there.
 #[derive(Clone)]
@@ -34,19 +32,16 @@ struct Login {
 
 impl Endpoint {
     /// Reads the files that the settings name; `table` is where the settings are, for messages.
-    pub fn new(settings: &MqttSettings, table: &str, client_id: String) -> Result<Self, Error> {
+    pub fn new(settings: &Remote, table: &str, client_id: String) -> Result<Self, Error> {
         let setting = |name: &str, reason: &str| Error::setting(format!("{table}.{name}"), reason);
         let url = BrokerUrl::parse(&settings.url).map_err(|reason| setting("url", reason))?;
-        if !url.is_tls && (settings.ca_certificate.is_some() || settings.certificate.is_some()) {
-            return Err(setting("url", "must start with mqtts:// where certificates are set"));
-        }
-        let tls = if url.is_tls { Some(Arc::new(tls(settings, &setting)?)) } else { None };
+        let tls = settings.tls(url.is_tls, PLAIN, &setting)?;
         Ok(Self { url, client_id, login: login(settings, &setting)?, tls })
     }
 
     /// Like [`Self::new`], with a user and password that do not come from these settings, which must not have any.
     pub fn with_login(
-        settings: &MqttSettings,
+        settings: &Remote,
         table: &str,
         client_id: String,
         (username, password): (&str, SecretFile),
@@ -71,25 +66,10 @@ impl Endpoint {
     }
 }
 
-fn login(settings: &MqttSettings, setting: &dyn Fn(&str, &str) -> Error) -> Result<Option<Login>, Error> {
-    let password = settings.password_file.as_deref().map(SecretFile::open).transpose()?;
+fn login(settings: &Remote, setting: &dyn Fn(&str, &str) -> Error) -> Result<Option<Login>, Error> {
+    let password = settings.password()?;
     match settings.username.clone() {
         None if password.is_some() => Err(setting("username", "must be set where `password_file` is")),
         username => Ok(username.map(|username| Login { username, password })),
     }
-}
-
-fn tls(settings: &MqttSettings, setting: &dyn Fn(&str, &str) -> Error) -> Result<ClientConfig, Error> {
-    let trust = match &settings.ca_certificate {
-        Some(path) => Trust::Certificate(read(path)?),
-        None => Trust::System,
-    };
-    Ok(match (&settings.certificate, &settings.key) {
-        (None, None) => trust.tls()?,
-        (Some(certificate), Some(key)) => trust.tls_with_identity(&ClientIdentity {
-            certificate_pem: read(certificate)?,
-            key_pem: Secret::new(read(key)?),
-        })?,
-        _ => return Err(setting("key", "must be set together with `certificate`")),
-    })
 }

@@ -10,14 +10,14 @@ use redis::{
 
 use super::settings::StreamSettings;
 use crate::{
-    Error,
-    mqtt::MqttSettings,
+    Error, Remote,
     secret_file::{SecretFile, read},
 };
 
 const TLS: &str = "rediss://";
 /// Maximum time to wait for a connection where no setting says another.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const PLAIN: (&str, &str) = ("url", "must start with rediss:// where certificates are set");
 const URL: &str = "must be like redis://host:6379, or rediss:// for TLS";
 /// Minimum of the setting. A bridge renews its claims three times as often, each time with a command.
 const CLAIM_AFTER_MS_MIN: u64 = 1000;
@@ -52,11 +52,11 @@ impl Node {
             let reason = "must be at least 1000, or bridges take over what others work on";
             return Err(Error::setting(format!("{table}.claim_after_ms"), reason));
         }
-        Self::new(&settings.server(), table)
+        Self::new(&settings.remote(), table)
     }
 
     /// A server, in settings that may name a broker as well; `table` is where they are, for messages.
-    pub fn new(server: &MqttSettings, table: &str) -> Result<Self, Error> {
+    pub fn new(server: &Remote, table: &str) -> Result<Self, Error> {
         let refused = |name: &str, reason: &str| Error::setting(format!("{table}.{name}"), reason);
         Self::with_sentinels(server, &[], &refused)
     }
@@ -64,7 +64,7 @@ impl Node {
     /// Like [`Self::new`], and the server is the one that these sentinels name, if there are any. `refused` is the error
     /// for a setting and what is wrong with it.
     pub fn with_sentinels<E: From<Error>>(
-        server: &MqttSettings,
+        server: &Remote,
         sentinels: &[String],
         refused: &dyn Fn(&str, &str) -> E,
     ) -> Result<Self, E> {
@@ -74,7 +74,7 @@ impl Node {
         if let Some(username) = server.username.as_deref() {
             login = login.set_username(username);
         }
-        let password = server.password_file.as_deref().map(SecretFile::open).transpose().map_err(Error::from)?;
+        let password = server.password()?;
         let certificates = certificates(server, refused)?;
         let (info, url) = (info.set_redis_settings(login), url.to_owned());
         // It connects to nothing yet.
@@ -169,14 +169,14 @@ fn client(info: ConnectionInfo, certificates: Option<&TlsCertificates>) -> Redis
 
 /// The certificates of the settings; `None` without TLS.
 fn certificates<E: From<Error>>(
-    server: &MqttSettings,
+    server: &Remote,
     refused: &dyn Fn(&str, &str) -> E,
 ) -> Result<Option<TlsCertificates>, E> {
-    let MqttSettings { url, ca_certificate, certificate, key, .. } = server;
-    if !url.starts_with(TLS) {
-        let has_any = [ca_certificate, certificate, key].into_iter().any(Option::is_some);
-        let reason = "must start with rediss:// where certificates are set";
-        return if has_any { Err(refused("url", reason)) } else { Ok(None) };
+    let Remote { url, ca_certificate, certificate, key, .. } = server;
+    let is_tls = url.starts_with(TLS);
+    server.check_tls(is_tls, PLAIN, refused)?;
+    if !is_tls {
+        return Ok(None);
     }
     let pem = |name: &str, path: &Path| -> Result<Vec<u8>, E> {
         match read(path).map_err(Error::from)? {
@@ -185,12 +185,11 @@ fn certificates<E: From<Error>>(
         }
     };
     let client_tls = match (certificate, key) {
-        (None, None) => None,
         (Some(path), Some(key)) => Some(ClientTlsConfig {
             client_cert: pem("certificate", path)?,
             client_key: read(key).map_err(Error::from)?.into_bytes(),
         }),
-        _ => return Err(refused("key", "must be set together with `certificate`")),
+        _ => None,
     };
     let root_cert = ca_certificate.as_deref().map(|path| pem("ca_certificate", path)).transpose()?;
     Ok(Some(TlsCertificates { client_tls, root_cert }))
@@ -202,7 +201,7 @@ mod tests {
 
     #[test]
     fn sentinels_are_addresses_without_logins() {
-        let server = MqttSettings { url: "redis://mymaster".to_owned(), ..MqttSettings::default() };
+        let server = Remote { url: "redis://mymaster".to_owned(), ..Remote::default() };
         let refused = |name: &str, reason: &str| Error::setting(name, reason);
         for (sentinel, is_accepted) in
             [("redis://host:26379", true), ("redis://user:hush@host:26379", false), ("host:26379", false)]

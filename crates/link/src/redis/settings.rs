@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mqtt::MqttSettings;
+use crate::Remote;
 
 /// ChirpStack's Redis, with the stream of all devices' events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,10 +33,10 @@ pub struct StreamSettings {
 }
 
 impl StreamSettings {
-    /// The server and the login, in the form of a broker's.
-    pub(super) fn server(&self) -> MqttSettings {
+    /// The server and the login.
+    pub(super) fn remote(&self) -> Remote {
         let Self { url, username, password_file, ca_certificate, certificate, key, .. } = self.clone();
-        MqttSettings { url, username, password_file, ca_certificate, certificate, key }
+        Remote { url, username, password_file, ca_certificate, certificate, key }
     }
 }
 

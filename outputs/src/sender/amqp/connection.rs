@@ -29,10 +29,7 @@ use super::{
 use crate::{
     Error,
     message::Outgoing,
-    sender::{
-        link::{Connector, LinkError},
-        setting_files::{check_tls, client_tls},
-    },
+    sender::link::{Connector, LinkError},
 };
 
 /// After two of them without a sign of life, the connection is given up.
@@ -77,14 +74,13 @@ impl AmqpServer {
     /// Reads the files that the settings name.
     pub(super) fn new(settings: &AmqpSettings) -> Result<Self, Error> {
         let refused = |name: &str, reason: &str| Error::setting("amqp", &settings.name, name, reason);
-        let url = AmqpUrl::parse(&settings.url).map_err(|reason| refused("url", reason))?;
-        let files = [&settings.ca_certificate, &settings.certificate, &settings.key];
-        check_tls(url.is_tls, PLAIN, files).map_err(|(name, reason)| refused(name, reason))?;
+        let remote = settings.remote();
+        let url = AmqpUrl::parse(&remote.url).map_err(|reason| refused("url", reason))?;
+        let tls = remote.tls(url.is_tls, PLAIN, &refused)?.map(TlsConnector::from);
         if settings.exchange.len() > 255 {
             return Err(refused("exchange", "must have at most 255 bytes"));
         }
-        let tls = if url.is_tls { Some(Arc::new(client_tls(files)?).into()) } else { None };
-        let password = settings.password_file.as_deref().map(SecretFile::open).transpose()?;
+        let password = remote.password()?;
         let AmqpSettings { username, exchange, declare_exchange, mandatory, .. } = settings.clone();
         Ok(Self { url, username, password, tls, exchange, declare_exchange, mandatory })
     }

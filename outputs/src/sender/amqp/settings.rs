@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use link::Remote;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::AppId;
@@ -40,6 +41,14 @@ pub struct AmqpSettings {
     pub applications: Vec<AppId>,
     /// Which events are sent, such as `up` and `down/sent`; all if it is empty.
     pub events: Vec<String>,
+}
+
+impl AmqpSettings {
+    /// The broker and the login.
+    pub(super) fn remote(&self) -> Remote {
+        let Self { url, username, password_file, ca_certificate, certificate, key, .. } = self.clone();
+        Remote { url, username: Some(username), password_file, ca_certificate, certificate, key }
+    }
 }
 
 impl Default for AmqpSettings {

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use link::Remote;
 use rskafka::{
     BackoffConfig,
     client::{ClientBuilder, Credentials, SaslConfig, error::Error as KafkaError, partition::Compression},
@@ -22,10 +23,7 @@ use super::{
 };
 use crate::{
     Error,
-    sender::{
-        link::{Connector, LinkError},
-        setting_files::{check_tls, client_tls},
-    },
+    sender::link::{Connector, LinkError},
 };
 
 const PLAIN: (&str, &str) = ("tls", "must be true where certificates are set");
@@ -73,16 +71,16 @@ impl KafkaCluster {
         if settings.brokers.is_empty() || !settings.brokers.iter().all(|broker| is_address(broker)) {
             return Err(refused("brokers", BROKERS));
         }
-        let files = [&settings.ca_certificate, &settings.certificate, &settings.key];
-        check_tls(settings.tls, PLAIN, files).map_err(|(name, reason)| refused(name, reason))?;
+        let remote = remote(settings);
         Ok(Self {
             brokers: settings.brokers.clone(),
-            login: login(settings)?,
-            tls: settings.tls.then(|| client_tls(files)).transpose()?.map(Arc::new),
+            tls: remote.tls(settings.tls, PLAIN, &refused)?,
+            login: login(settings, &remote)?,
             compression: compression(settings.compression),
             response_timeout,
         })
     }
+
     fn sasl(&self) -> Option<SaslConfig> {
         let Login { username, password, mechanism } = self.login.as_ref()?;
         let credentials = Credentials::new(username.clone(), password.current().expose().to_owned());
@@ -158,12 +156,15 @@ fn is_address(text: &str) -> bool {
     !host.is_empty() && !host.contains(['/', '@', ' ']) && port.parse::<u16>().is_ok()
 }
 
-fn login(settings: &KafkaSettings) -> Result<Option<Login>, Error> {
-    match (&settings.username, &settings.password_file) {
-        (Some(username), Some(file)) => {
-            let (username, password, mechanism) = (username.clone(), SecretFile::open(file)?, settings.mechanism);
-            Ok(Some(Login { username, password, mechanism }))
-        }
+/// The login and the files; the brokers have addresses of their own.
+fn remote(settings: &KafkaSettings) -> Remote {
+    let KafkaSettings { username, password_file, ca_certificate, certificate, key, .. } = settings.clone();
+    Remote { url: String::new(), username, password_file, ca_certificate, certificate, key }
+}
+
+fn login(settings: &KafkaSettings, remote: &Remote) -> Result<Option<Login>, Error> {
+    match (remote.username.clone(), remote.password()?) {
+        (Some(username), Some(password)) => Ok(Some(Login { username, password, mechanism: settings.mechanism })),
         (None, None) => Ok(None),
         _ => Err(Error::setting("kafka", &settings.name, "username", "must be set together with `password_file`")),
     }

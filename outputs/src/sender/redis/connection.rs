@@ -34,7 +34,7 @@ impl RedisServer {
     /// Reads the files that the settings name.
     pub(super) fn new(settings: &RedisSettings, response_timeout: Duration) -> Result<Self, Error> {
         let refused = |name: &str, reason: &str| Error::setting("redis", &settings.name, name, reason);
-        let node = Node::with_sentinels(&settings.server(), &settings.sentinels, &refused)?;
+        let node = Node::with_sentinels(&settings.remote(), &settings.sentinels, &refused)?;
         Ok(Self { node, response_timeout })
     }
 }

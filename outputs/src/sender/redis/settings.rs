@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use link::mqtt::MqttSettings;
+use link::Remote;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::AppId;
@@ -45,10 +45,10 @@ pub struct RedisSettings {
 }
 
 impl RedisSettings {
-    /// The server and the login, in the form of a broker's.
-    pub(super) fn server(&self) -> MqttSettings {
+    /// The server and the login.
+    pub(super) fn remote(&self) -> Remote {
         let Self { url, username, password_file, ca_certificate, certificate, key, .. } = self.clone();
-        MqttSettings { url, username, password_file, ca_certificate, certificate, key }
+        Remote { url, username, password_file, ca_certificate, certificate, key }
     }
 }
 
