@@ -1,4 +1,4 @@
-//! Where a connection goes, as whom, with which pauses between attempts, and why none is made.
+//! Where a connection goes, as whom, and why none is made.
 
 mod address;
 
@@ -6,10 +6,8 @@ use std::{
     hash::{BuildHasher, Hasher, RandomState},
     io,
     sync::Arc,
-    time::Duration,
 };
 
-use backon::ExponentialBuilder;
 use link::{Socket, connect_socket};
 use rumqttc::{Connect, ConnectReturnCode, ConnectionError, Login};
 use rustls::ClientConfig;
@@ -21,10 +19,6 @@ pub(super) const SERVICE: &str = "MQTT broker";
 
 /// The time between pings, in seconds.
 pub(super) const KEEP_ALIVE_S: u16 = 30;
-
-/// The shortest and longest delays before jitter, which adds up to as much again.
-const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
-pub(super) const RETRY_DELAY_MAX: Duration = Duration::from_secs(15);
 
 /// A client identifier that no other client has, and that is short enough for every broker.
 pub(super) fn client_id() -> String {
@@ -75,15 +69,6 @@ impl Endpoint {
         connect.login = Some(Login::new(self.app_id.as_str(), password));
         connect
     }
-}
-
-/// The pauses between attempts to connect.
-pub(super) fn retries() -> ExponentialBuilder {
-    ExponentialBuilder::new()
-        .with_min_delay(RETRY_DELAY_MIN)
-        .with_max_delay(RETRY_DELAY_MAX)
-        .without_max_times()
-        .with_jitter()
 }
 
 /// Returns the error that a caller gets when there is no connection.

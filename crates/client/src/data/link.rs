@@ -1,12 +1,12 @@
 //! Connections to the broker, one after the other.
 
-use backon::{BackoffBuilder, ExponentialBuilder};
+use link::backoff::Backoff;
 use rumqttc::{ConnectionError, Event, Outgoing, Packet, Publish, SubscribeReasonCode};
-use tokio::{sync::mpsc, time::sleep};
+use tokio::sync::mpsc;
 use types::{AppId, Credential};
 
 use super::{
-    connect::{Endpoint, RETRY_DELAY_MAX, SERVICE, connection_error, is_permanent, retries},
+    connect::{Endpoint, SERVICE, connection_error, is_permanent},
     connection::{Connection, Requests},
 };
 use crate::{Error, Result, Trust};
@@ -53,7 +53,7 @@ impl Link {
     pub(super) fn start(address: &str, trust: &Trust, login: (&AppId, &Credential), client_id: &str) -> Result<Self> {
         let endpoint = Endpoint::new(address, trust, login, client_id)?;
         let (sender, events) = mpsc::channel(EVENTS_MAX);
-        tokio::spawn(run(endpoint, retries(), sender));
+        tokio::spawn(run(endpoint, sender));
         Ok(Self { events, address: address.to_owned() })
     }
 
@@ -87,8 +87,8 @@ impl Drop for Acknowledgement {
 }
 
 /// Connects until it is refused or nobody listens any more.
-async fn run(endpoint: Endpoint, retries: ExponentialBuilder, events: mpsc::Sender<LinkEvent>) {
-    let mut backoff = retries.build();
+async fn run(endpoint: Endpoint, events: mpsc::Sender<LinkEvent>) {
+    let mut backoff = Backoff::default();
     loop {
         // With requests of its own, so that none of an earlier connection is repeated.
         let opened = tokio::select! {
@@ -97,7 +97,7 @@ async fn run(endpoint: Endpoint, retries: ExponentialBuilder, events: mpsc::Send
         };
         let lost = match opened {
             Ok((requests, connection)) => {
-                backoff = retries.build();
+                backoff.reset();
                 let Some(lost) = serve(requests, connection, &events).await else { return };
                 lost
             }
@@ -108,7 +108,7 @@ async fn run(endpoint: Endpoint, retries: ExponentialBuilder, events: mpsc::Send
             return;
         }
         tokio::select! {
-            () = sleep(backoff.next().unwrap_or(RETRY_DELAY_MAX)) => {}
+            () = backoff.pause() => {}
             () = events.closed() => return,
         }
         if events.send(LinkEvent::Reconnecting).await.is_err() {
