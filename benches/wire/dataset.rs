@@ -1,9 +1,6 @@
 //! Stores with generated applications and devices.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 
 use airlock::settings::{Settings, StoreSettings};
 use handler::{

@@ -65,9 +65,9 @@ impl Row {
         Self {
             // Networks say at least when they received it.
             simulated: record.kind == "up" && record.metadata.is_empty(),
-            id: record.id,
             time: Time(record.time),
             recorded: recorded_apart(&record),
+            id: record.id,
             dev_id: record.dev_id,
             kind: record.kind,
             port: record.port,

@@ -138,8 +138,8 @@ fn harness_at(harness: &Harness) -> Harness {
     let other = Harness::new();
     for path in files(harness) {
         let target = other.path().join(path.strip_prefix(harness.path()).unwrap());
-        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
-        std::fs::copy(path, target).unwrap();
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::copy(path, target).unwrap();
     }
     other
 }

@@ -139,7 +139,7 @@ async fn a_file_is_opened_with_its_examples_and_each_runs() {
     let result = "return document.querySelector(\"tr[data-place='0'] td:nth-child(4)\").textContent;";
     assert_eq!(ask(&browser, result).await, "{\"kind\":\"a\", \"level\":1}");
     let parts = "return [...document.querySelectorAll('summary h2')].map(({ nextElementSibling }) => nextElementSibling.textContent.length > 9);";
-    assert_eq!(ask(&browser, parts).await, json!([true; 5]), "each folded part says what it does");
+    assert_eq!(ask(&browser, parts).await, json!([true, true, true, true, true]), "each folded part says what it does");
     shows(&browser, "loaded", "Defines decoder (TS013), encoder (TS013)").await;
     shows(&browser, "encoded", "06 on port 5").await;
     shows(&browser, "encoded", "gives the same fields").await;

@@ -171,7 +171,7 @@ impl Devices {
     /// rule.
     pub(crate) async fn preview(&self, mut device: Device) -> Result<(Device, Option<Device>), Error> {
         device.check()?;
-        let before = match self.get(&device.app_id, &device.dev_id).await {
+        let before = match self.get(device.path()).await {
             Ok(before) => Some(before),
             Err(Error::NotFound { what: "Device", .. }) => None,
             Err(error) => return Err(error),

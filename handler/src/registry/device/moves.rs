@@ -105,7 +105,7 @@ impl Devices {
         })?;
         // The downlinks do not arrive.
         let room = leaving.len().saturating_sub(source.downlinks.as_ref().map_or(0, |downlinks| downlinks.value.len()));
-        if !matches!(self.reserve(moving, at, device.euis(), Some(room)).await?, Reservation::Reserved) {
+        if !matches!(self.reserve_arrival(moving, at, device.euis(), Some(room)).await?, Reservation::Reserved) {
             return Ok(None);
         }
         let batch = source.batch_without(path)?.put(store_keys::leaving(path)?, leaving);
@@ -161,7 +161,7 @@ impl Devices {
 
     /// Reserves the id and the EUIs in the new application; [`Error::AlreadyExists`] if another device has the id or
     /// is about to. `room` is what the device takes there, in bytes, as long as the move may be refused.
-    async fn reserve(
+    async fn reserve_arrival(
         &self,
         moving: &Move,
         at: Timestamp,

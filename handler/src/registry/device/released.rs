@@ -43,7 +43,7 @@ impl Devices {
         // it.
         self.note_released(released).await?;
         // A handler finds the deletion, and deletes the history.
-        self.delete(&released.app_id, &released.dev_id).await.map(drop)
+        self.delete(DevicePath { app_id: &released.app_id, dev_id: &released.dev_id }).await.map(drop)
     }
 
     /// Notes that network servers may have EUIs that are about to be somebody else's.

@@ -82,7 +82,7 @@ impl ChangedByApplication {
         match self.applications.remove(app_id) {
             Some(NotedDevices::Since(dev_ids)) if dev_ids.is_empty() => self.bytes -= APPLICATION_BYTES,
             Some(NotedDevices::Since(dev_ids)) => {
-                _ = self.applications.insert(app_id.clone(), NotedDevices::These(dev_ids))
+                _ = self.applications.insert(app_id.clone(), NotedDevices::These(dev_ids));
             }
             Some(other) => _ = self.applications.insert(app_id.clone(), other),
             None => {}

@@ -55,7 +55,10 @@ fn the_machine_code_is_that_of_the_guest() {
     let names = ["guest-x86_64.bin", "counting-guest-x86_64.bin"];
     for (name, compiled) in names.into_iter().zip(Engine::built_in_files(GUEST).unwrap()) {
         let committed = fs::read(crate_dir().join(name)).unwrap();
-        assert!(committed == compiled, "{name} is not what the guest gives: run guest/build.sh and commit what it gives");
+        assert!(
+            committed == compiled,
+            "{name} is not what the guest gives: run guest/build.sh and commit what it gives"
+        );
     }
 }
 

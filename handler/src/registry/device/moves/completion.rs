@@ -127,7 +127,7 @@ impl Devices {
     async fn try_arrive(&self, moving: &Move, left: &LeavingDevice) -> Result<bool, Error> {
         let (LeavingDevice { leaving, euis, .. }, path) = (left, DevicePath::from(&moving.to));
         // Once more, because it may have expired, and so that of several processes one goes on.
-        match self.reserve(moving, leaving.at, *euis, None).await? {
+        match self.reserve_arrival(moving, leaving.at, *euis, None).await? {
             Reservation::Arrived => return Ok(true),
             Reservation::Changed => return Ok(false),
             Reservation::Reserved => {}
