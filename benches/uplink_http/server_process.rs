@@ -14,10 +14,8 @@ use std::{
 use client::account::{AccountClient, ClientCredentials};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use testing::process::cpu_time;
 use types::{AppId, Credential, Scope, Secret, Username};
-
-/// Clock ticks per second in /proc, the same on every Linux that Rust supports.
-const TICKS_PER_SECOND: f64 = 100.0;
 
 /// The first device of each application.
 pub(crate) const DEVICE: &str = "dev";
@@ -36,6 +34,7 @@ const RIGHTS: [&str; 4] = ["devices", "messages:up:r", "messages:up:w", "message
 pub(crate) struct ServerProcess {
     pub(crate) binary: String,
     pub(crate) handler: SocketAddr,
+    pub(crate) handler_grpc: SocketAddr,
     pub(crate) mqtt: SocketAddr,
     pub(crate) account: SocketAddr,
     process: Child,
@@ -109,7 +108,7 @@ impl ServerProcess {
             command.env_remove(name);
         }
         let process = command.spawn().unwrap();
-        let mut this = Self { binary, handler, mqtt, account, process, dir };
+        let mut this = Self { binary, handler, handler_grpc, mqtt, account, process, dir };
         while tokio::net::TcpStream::connect(handler).await.is_err() {
             assert!(this.process.try_wait().unwrap().is_none(), "the server ended");
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -208,11 +207,7 @@ impl ServerProcess {
 
     /// The CPU time that the process has used so far, user and system.
     pub(crate) fn cpu_time(&self) -> Duration {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
-        // The numbers start after the name of the program in parentheses; the first is field 3.
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-        let ticks: f64 = [fields[11], fields[12]].iter().map(|ticks| ticks.parse::<f64>().unwrap()).sum();
-        Duration::from_secs_f64(ticks / TICKS_PER_SECOND)
+        cpu_time(self.process.id())
     }
 }
 

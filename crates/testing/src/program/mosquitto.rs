@@ -45,6 +45,11 @@ impl Mosquitto {
         Some((0..TRIES_MAX).find_map(|_| Self::try_start(configuration, files)).expect("mosquitto did not start"))
     }
 
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Returns the address at which it listens.
     pub fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.port.number()).into()
