@@ -5,13 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{bail, ensure};
+use anyhow::bail;
 use api::history::Record as StoredRecord;
 use bytes::Bytes;
 use futures::TryStreamExt;
 use handler::api::{record_query, whole_record_message};
 use history::{ExportPart, LIMIT_MAX, Query, RecordId, RecordIdError, Skipped, StoredHistory};
-use outputs::EVENTS;
 use runtime::LimitsByName;
 use types::AppId;
 
@@ -112,9 +111,9 @@ impl Directory {
     }
 
     fn query(&self, filter: Filter, context: &CommandContext) -> anyhow::Result<Query> {
+        let network_kinds: Vec<&str> = [&chirpstack::NETWORK_KINDS[..], &things_stack::NETWORK_KINDS].concat();
         let query = filter.query(&self.app_id, context.clock.now());
-        check_kind(&query.kind)?;
-        let query = record_query(self.app_id.clone(), query);
+        let query = record_query(self.app_id.clone(), query, &network_kinds);
         let query = query.map_err(|error| CommandError::invalid(error.to_string()))?;
         // Its pages need not fit into a response.
         Ok(Query { bytes_max: Query::of(self.app_id.clone()).bytes_max, ..query })
@@ -146,18 +145,6 @@ fn application(history: &StoredHistory, dir: &Path, named: Option<AppId>) -> any
             bail!(CommandError::invalid(format!("{dir} has several applications: choose one with --app-id: {names}")))
         }
     }
-}
-
-/// Refuses kinds that neither the handler records nor a bridge.
-fn check_kind(kind: &str) -> anyhow::Result<()> {
-    let mut known = EVENTS.to_vec();
-    known.extend(chirpstack::NETWORK_KINDS.into_iter().chain(things_stack::NETWORK_KINDS));
-    let is_known = kind.is_empty() || known.contains(&kind);
-    ensure!(
-        is_known,
-        CommandError::invalid(format!("Kind not valid: `{kind}` is unknown: there are {}", known.join(", ")))
-    );
-    Ok(())
 }
 
 /// Names the file that has limits.

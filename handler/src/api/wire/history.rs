@@ -54,16 +54,12 @@ pub(crate) struct SentQuery {
 impl SentQuery {
     /// The query for an application's records. Refuses kinds that the handler does not record.
     pub(crate) fn into_query(self, app_id: AppId) -> Result<Query, Error> {
-        if let Some(kind) = unless_empty(&self.kind)
-            && !EVENTS.contains(&kind)
-        {
-            let known = EVENTS.join(", ");
-            return Err(Error::invalid("Kind", format_args!("`{kind}` is unknown: there are {known}")));
-        }
-        self.into_query_of_any_kind(app_id)
+        self.into_query_with(app_id, &[])
     }
 
-    fn into_query_of_any_kind(self, app_id: AppId) -> Result<Query, Error> {
+    /// The same where there may be records of more kinds.
+    fn into_query_with(self, app_id: AppId, more_kinds: &[&str]) -> Result<Query, Error> {
+        check_kind(&self.kind, more_kinds)?;
         let Self { dev_id, since, until, kind, port, failed, text, field, version, limit, before, without_changes } =
             self;
         let field = unless_empty(&field).map(|field| field.parse().map_err(|error| Error::invalid("Field", error)));
@@ -89,10 +85,19 @@ impl SentQuery {
     }
 }
 
-/// The query of an application's records that a message asks for; of any kind, because bridges have kinds of their
-/// networks.
-pub fn record_query(app_id: AppId, query: message::Query) -> Result<Query, Error> {
-    SentQuery::from(query).into_query_of_any_kind(app_id)
+/// The query of an application's records that a message asks for, in a directory that may be a bridge's: those have the
+/// kinds of their network, too.
+pub fn record_query(app_id: AppId, query: message::Query, network_kinds: &[&str]) -> Result<Query, Error> {
+    SentQuery::from(query).into_query_with(app_id, network_kinds)
+}
+
+/// Refuses a kind of which there are no records, unless it is empty.
+fn check_kind(kind: &str, more_kinds: &[&str]) -> Result<(), Error> {
+    if kind.is_empty() || EVENTS.contains(&kind) || more_kinds.contains(&kind) {
+        return Ok(());
+    }
+    let known: Vec<&str> = [&EVENTS[..], more_kinds].concat();
+    Err(Error::invalid("Kind", format_args!("`{kind}` is unknown: there are {}", known.join(", "))))
 }
 
 impl From<message::Query> for SentQuery {
