@@ -187,7 +187,7 @@ impl Kind {
         Self::CHANGES.iter().any(|change| change.as_bytes() == name)
     }
 
-    /// A word for it: `up`, `down`, or the name of the event.
+    /// `up`, or the name of the event.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Uplink => "up",
