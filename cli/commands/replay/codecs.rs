@@ -8,6 +8,7 @@ use serde::Serialize;
 use workbench::{BadInput, describe, is_stdin, read_function};
 
 use super::args::{CodecFile, ReplayCommand};
+use crate::terminal::sanitize;
 
 /// Number of bytes of a codec's hash in a report.
 const HASH_BYTES: usize = 6;
@@ -56,7 +57,8 @@ pub(super) fn unmet(codecs: &Codecs, loaded: &[Codec], report: &Report) -> Optio
     let unmet = unmet.map(|profile| format!("`{profile}`")).collect::<Vec<_>>().join(", ");
     let shown = |profile: &String| match profile.is_empty() {
         true => "none".to_owned(),
-        false => format!("`{profile}`"),
+        // Others have chosen it.
+        false => format!("`{}`", sanitize(profile)),
     };
     let names = report.profiles.keys().take(NAMES_MAX).map(shown).collect::<Vec<_>>().join(", ");
     // Without uplinks, there is nothing to choose from.

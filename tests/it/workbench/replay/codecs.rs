@@ -80,3 +80,12 @@ fn a_profile_that_no_uplink_has_is_named_beside_those_of_the_uplinks() {
     let output = replay(&dir, &["11111111-1111-1111-1111-111111111111=Meter.js", "Meter=Door.js"]);
     assert!(output.status.success(), "{output:?}");
 }
+
+#[test]
+fn the_name_of_a_profile_makes_no_line_of_its_own_in_an_error() {
+    let dir = with_codecs();
+    let mut command = airlock(dir.path());
+    command.args(["replay", "--from", "-", "--json", "--codec", "Metre=Meter.js"]);
+    let output = run(&mut command, &uplink(("", "Cellar\nerror: forged")));
+    assert!(complaint(&output).contains("are `Cellar\u{fffd}error: forged`"), "{output:?}");
+}
