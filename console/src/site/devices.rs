@@ -18,13 +18,13 @@ use types::DevId;
 
 use self::{
     chosen::each_once,
-    find::{Search, grouped},
+    find::Search,
     many::deleted::{Deletion, deletions},
     row::{Row, UPLINKS, rows},
 };
 use super::{
     failure::{Failure, Problem, partly},
-    page::{Frame, Page},
+    page::{Frame, Page, grouped},
     viewer::{InApplication, Sent},
 };
 use crate::{Result, chart::DEVICES_MAX, form::drafts::Fields};
@@ -47,8 +47,8 @@ pub(super) struct List {
     order: String,
     rows: Vec<Row>,
     /// Number of devices that match, on all pages, and of those before this page.
-    total: usize,
-    position: usize,
+    total: u64,
+    position: u64,
     /// Devices that are chosen, and not on this page.
     chosen: Vec<DevId>,
     /// Names and values of the parameters of the chart.
@@ -107,7 +107,7 @@ pub(super) async fn list(
     let (found, problem) = partly(search.page(&handler, request.app_id(), after).await)?;
     page.problem = problem;
     if let Some(found) = found {
-        (page.total, page.position) = (found.total as usize, found.position as usize);
+        (page.total, page.position) = (found.total.into(), found.position.into());
         (page.is_cut, page.is_partial) = (found.is_cut, found.is_partial);
         page.next.clone_from(&found.next);
         page.rows = rows(&request, &handler, found, &sent.values("late").collect()).await;
@@ -131,7 +131,7 @@ impl List {
 
     /// The place of the page among all devices that match.
     fn place(&self) -> String {
-        let (first, last) = (self.position + 1, self.position + self.rows.len());
+        let (first, last) = (self.position + 1, self.position + self.rows.len() as u64);
         let span = if first == last { grouped(first) } else { format!("{}–{}", grouped(first), grouped(last)) };
         format!("{span} of {}", self.total_text())
     }

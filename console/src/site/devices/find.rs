@@ -117,27 +117,9 @@ pub(super) fn dev_eui(device: &Device) -> String {
     if lorawan.dev_eui.iter().all(|byte| *byte == 0) { String::new() } else { hex(&lorawan.dev_eui) }
 }
 
-/// A number whose digits are in groups, as 10,000.
-pub(super) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn large_numbers_have_groups_of_digits() {
-        assert_eq!([0, 999, 1000, 10_000, 1_234_567].map(grouped), ["0", "999", "1,000", "10,000", "1,234,567"]);
-    }
 
     #[test]
     fn a_search_helps_against_too_many_that_match_and_not_against_too_many_to_search() {
