@@ -111,7 +111,7 @@ impl<'a> Sought<'a> {
         match self.end {
             End::Delivered(end) => here.delivered_at.filter(|at| *at == end).map(|_| Duration::ZERO),
             End::GivenUp(end) => {
-                let apart = here.failed_at.map(|at| at.since(end).max(end.since(at)));
+                let apart = here.failed_at.map(|at| at.apart(end));
                 apart.filter(|apart| *apart <= GIVEN_UP_WITHIN)
             }
         }
