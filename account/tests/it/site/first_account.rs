@@ -88,14 +88,21 @@ async fn of_two_who_use_the_link_at_once_one_gets_the_account() {
 async fn who_sends_the_form_twice_goes_on() {
     let service = Service::start().await;
     let (_, token) = link(&service).await;
-    let who = [("username", "alice"), ("email", "alice@example.com"), ("password", PASSWORD)];
-    let fields = [&who[..], &[("first", token.as_str())]].concat();
+    // Of a double click, both are sent before there is an answer, so that neither has a session.
+    let (one, other) =
+        tokio::join!(register(&service, &token, "alice", PASSWORD), register(&service, &token, "alice", PASSWORD));
+    assert_eq!([one.place(), other.place()], ["/my/applications"; 2]);
+    let form = |password| {
+        [("first", token.as_str()), ("username", "alice"), ("email", "alice@example.com"), ("password", password)]
+    };
     let mut alice = Browser::new(&service);
     for _ in 0..2 {
-        assert_eq!(alice.post("/register", &fields).await.place(), "/my/applications");
+        assert_eq!(alice.post("/register", &form(PASSWORD)).await.place(), "/my/applications");
+        assert_eq!(alice.get("/users/profile").await.status, 200, "she is logged in");
     }
     assert_eq!(service.account.list_users(None).await.unwrap().len(), 1);
-    assert_eq!(Browser::of_user(&service, "bobby").await.post("/register", &fields).await.status, 403);
+    let mut bobby = Browser::of_user(&service, "bobby").await;
+    assert_eq!(bobby.post("/register", &form("not the password of Alice")).await.status, 403);
 }
 
 // Conformance: the first account: an operator's, by a link that works once

@@ -17,7 +17,7 @@ use crate::{
         peer::Peer,
         site::{
             page::{
-                APPLICATIONS, FIRST_APPLICATION, Frame, Page, done,
+                FIRST_APPLICATION, Frame, Page, done,
                 form::{Fields, Form},
                 notice::Notice,
                 viewer::MaybeViewer,
@@ -102,14 +102,13 @@ pub(in crate::http::site) async fn register(
         (Ok(new), None) => account.register(new, from).await,
         (Err(error), _) => Err(error),
     };
-    let user = match registered {
-        Ok(user) => user,
-        // The form is for an account that nobody can create any more. Whoever sends it twice has that account.
+    let value = match registered {
+        Ok(user) => account.start_session(&user.id).await?.ok_or(Error::LoginEnded)?,
+        // Nobody can create that account any more. Whoever sends the form twice has it, but may have no session: of a
+        // double click, browsers read only the second answer.
         Err(error @ Error::FirstAccountLink) => {
-            let operator = account.first_operator();
-            let has_it = viewer.session.is_some_and(|session| operator.get() == Some(session.user_id()));
-            let next = if account.console.is_some() { FIRST_APPLICATION } else { APPLICATIONS };
-            return if has_it { Ok(Redirect::to(next).into_response()) } else { Err(error.into()) };
+            let login = account.log_in(fields.text("username"), fields.secret("password"), from).await?;
+            login.map(|(value, _)| value).ok_or(error)?
         }
         Err(error) => {
             let (form, status) = Form::refused(&fields, error)?;
@@ -119,7 +118,6 @@ pub(in crate::http::site) async fn register(
     if let Some(old) = viewer.session {
         account.log_out(&old).await?;
     }
-    let value = account.start_session(&user.id).await?.ok_or(Error::LoginEnded)?;
     if first.is_some() && fields.ticked(APPLICATION) && account.console.is_some() {
         let cookies = cookie::with_first_application(&account, cookie::set(&account, &value));
         return Ok((cookies, Redirect::to(FIRST_APPLICATION)).into_response());
