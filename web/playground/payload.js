@@ -10,7 +10,7 @@ export function bytesOfHex(text) {
   return Uint8Array.from(digits.match(/../g) ?? [], (byte) => parseInt(byte, 16));
 }
 
-/** Whether a text is hexadecimal but for a digit that is missing, or one too many. Base64 is rarely such a text. */
+/** Returns true if a text is hexadecimal but for a digit that is missing, or one too many. Base64 is rarely such a text. */
 export function isOddHex(text) {
   const digits = text.trim().replace(/^0x/i, "").replace(/[\s:,-]+(?:0x)?/gi, "");
   return digits.length % 2 === 1 && !/[^0-9a-f]/i.test(digits);

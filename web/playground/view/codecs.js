@@ -239,7 +239,7 @@ function verdictOf({ target, runs, findings }) {
   return { target, runs, errors: findings.filter(({ level }) => level === "error").length };
 }
 
-/** Whether a codec runs on a network, or on how many if none is chosen. */
+/** The verdict on a network, or the number of networks that a codec runs on if none is chosen. */
 function judged(linted, network) {
   if (linted.message !== undefined) return { text: cut(linted.message), isBad: true };
   const runs = linted.filter((verdict) => verdict.runs).length;
