@@ -5,15 +5,20 @@ const ARGUMENTS_MAX = 8192;
 
 /** The bytes of hexadecimal digits, which may be in groups; null if the text is something else. */
 export function bytesOfHex(text) {
-  const digits = text.trim().replace(/^0x/i, "").replace(/[\s:,-]+(?:0x)?/gi, "");
-  if (digits.length % 2 !== 0 || /[^0-9a-f]/i.test(digits)) return null;
+  const digits = digitsOf(text);
+  if (digits === null || digits.length % 2 !== 0) return null;
   return Uint8Array.from(digits.match(/../g) ?? [], (byte) => parseInt(byte, 16));
 }
 
 /** Returns true if a text is hexadecimal but for a digit that is missing, or one too many. Base64 is rarely such a text. */
 export function isOddHex(text) {
+  const digits = digitsOf(text);
+  return digits !== null && digits.length % 2 === 1;
+}
+
+function digitsOf(text) {
   const digits = text.trim().replace(/^0x/i, "").replace(/[\s:,-]+(?:0x)?/gi, "");
-  return digits.length % 2 === 1 && !/[^0-9a-f]/i.test(digits);
+  return /[^0-9a-f]/i.test(digits) ? null : digits;
 }
 
 /** The bytes of Base64 in the usual alphabet or that of URLs; null if the text is something else. */
