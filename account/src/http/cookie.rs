@@ -109,7 +109,7 @@ pub(crate) fn clear(account: &Account) -> CookieJar {
     CookieJar::new().add(cookie(account, String::new(), Duration::ZERO))
 }
 
-/// Lets the console create the user's first application. No other site can do that, because none can set the cookie.
+/// Lets the console create the user's first application. Browsers send the cookie with no request of another site.
 pub(crate) fn with_first_application(account: &Account, cookies: CookieJar) -> CookieJar {
     let mut cookie = cookie(account, "wanted".to_owned(), FIRST_APPLICATION_LIFETIME);
     cookie.set_name(FIRST_APPLICATION_NAME);
