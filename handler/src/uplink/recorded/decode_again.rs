@@ -1,8 +1,8 @@
 //! Runs functions on stored uplinks again, compares what comes out with what is stored, and corrects it on request.
 
 mod compare;
+mod compared_result;
 mod correct;
-mod made;
 mod rerun;
 mod source;
 mod summary;

@@ -3,7 +3,7 @@
 use api::rest::handler::DecodeReport;
 use serde_json::{Map, Value};
 
-use super::made::FunctionResult;
+use super::compared_result::ComparedResult;
 
 /// Result of decoding an uplink again, compared with the earlier one.
 #[derive(Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub(super) struct Difference {
 }
 
 /// Compares the fields. The order of members does not matter, nor what was logged, nor why functions fail.
-pub(super) fn compare(before: &FunctionResult<'_>, after: &FunctionResult<'_>) -> Comparison {
+pub(super) fn compare(before: &ComparedResult<'_>, after: &ComparedResult<'_>) -> Comparison {
     match (before.outcome.is_failure(), after.outcome.is_failure()) {
         (true, true) => Comparison::StillFailing,
         (false, true) => Comparison::NewlyFailing,
@@ -44,7 +44,7 @@ pub(super) fn compare(before: &FunctionResult<'_>, after: &FunctionResult<'_>) -
 }
 
 /// Compares everything, to the last unit of fuel.
-pub(super) fn compare_exactly(before: &FunctionResult<'_>, after: &FunctionResult<'_>) -> Comparison {
+pub(super) fn compare_exactly(before: &ComparedResult<'_>, after: &ComparedResult<'_>) -> Comparison {
     let mut differences = fields(before, after);
     for (path, before, after) in [
         ("outcome", before.outcome.as_str(), after.outcome.as_str()),
@@ -82,7 +82,7 @@ fn comparison(differences: Vec<Difference>) -> Comparison {
     if differences.is_empty() { Comparison::Equal } else { Comparison::Changed(differences) }
 }
 
-fn fields(before: &FunctionResult<'_>, after: &FunctionResult<'_>) -> Vec<Difference> {
+fn fields(before: &ComparedResult<'_>, after: &ComparedResult<'_>) -> Vec<Difference> {
     let mut found = Vec::new();
     for (path, before, after) in
         [("fields", before.result, after.result), ("normalized", before.normalized, after.normalized)]
@@ -132,26 +132,26 @@ mod tests {
 
     use super::*;
 
-    fn made(outcome: Outcome, result: &str) -> FunctionResult<'_> {
+    fn compared(outcome: Outcome, result: &str) -> ComparedResult<'_> {
         let none = || "".into();
-        FunctionResult { outcome, result, normalized: "", failure: none(), logs: none(), warnings: none(), fuel: 7 }
+        ComparedResult { outcome, result, normalized: "", failure: none(), logs: none(), warnings: none(), fuel: 7 }
     }
 
     #[test]
     fn uplinks_are_equal_change_fail_or_recover() {
-        let decoded = |result| made(Outcome::Decoded, result);
-        let (failed, refused) = (made(Outcome::Failed, ""), made(Outcome::Invalid, "{}"));
+        let decoded = |result| compared(Outcome::Decoded, result);
+        let (failed, refused) = (compared(Outcome::Failed, ""), compared(Outcome::Invalid, "{}"));
         assert_eq!(compare(&decoded(r#"{"a":1,"b":2}"#), &decoded(r#"{"b":2,"a":1}"#)), Comparison::Equal);
         assert_eq!(compare(&failed, &decoded("{}")), Comparison::NewlyDecoded);
-        assert_eq!(compare(&made(Outcome::NotConverted, ""), &decoded("{}")), Comparison::NewlyDecoded);
+        assert_eq!(compare(&compared(Outcome::NotConverted, ""), &decoded("{}")), Comparison::NewlyDecoded);
         assert_eq!(compare(&decoded("{}"), &refused), Comparison::NewlyFailing);
         assert_eq!(compare(&refused, &failed), Comparison::StillFailing);
     }
 
     #[test]
     fn differences_have_paths_in_which_entries_of_arrays_are_one() {
-        let before = made(Outcome::Decoded, r#"{"a":1,"b":[{"c":1},{"c":2}],"d":null}"#);
-        let after = made(Outcome::Decoded, r#"{"a":2,"b":[{"c":1},{"c":3}],"e":{"f":1}}"#);
+        let before = compared(Outcome::Decoded, r#"{"a":1,"b":[{"c":1},{"c":2}],"d":null}"#);
+        let after = compared(Outcome::Decoded, r#"{"a":2,"b":[{"c":1},{"c":3}],"e":{"f":1}}"#);
         let Comparison::Changed(differences) = compare(&before, &after) else { panic!() };
         let found: Vec<_> = differences.into_iter().map(|found| (found.path, found.before, found.after)).collect();
         let expected = [
@@ -165,10 +165,12 @@ mod tests {
 
     #[test]
     fn an_exact_comparison_sees_order_fuel_and_warnings_of_the_functions() {
-        let before =
-            FunctionResult { warnings: r#"["network","mine"]"#.into(), ..made(Outcome::Decoded, r#"{"a":1,"b":2}"#) };
+        let before = ComparedResult {
+            warnings: r#"["network","mine"]"#.into(),
+            ..compared(Outcome::Decoded, r#"{"a":1,"b":2}"#)
+        };
         let after = |result, warnings: &'static str, fuel| {
-            let after = FunctionResult { warnings: warnings.into(), fuel, ..made(Outcome::Decoded, result) };
+            let after = ComparedResult { warnings: warnings.into(), fuel, ..compared(Outcome::Decoded, result) };
             match compare_exactly(&before, &after) {
                 Comparison::Changed(found) => found.into_iter().map(|found| found.path).collect(),
                 comparison => vec![format!("{comparison:?}")],

@@ -116,8 +116,8 @@ impl Corrector {
         let Decoding { original, .. } = decoding;
         let payload = whole_payload(original);
         let path = DevicePath { app_id: &original.app_id, dev_id: &original.dev_id };
-        let made = (&payload, &after.decoded);
-        record((&self.history, &self.uplinks.payloads), path, after.application.summary(), made, correction(decoding))
+        let result = (&payload, &after.decoded);
+        record((&self.history, &self.uplinks.payloads), path, after.application.summary(), result, correction(decoding))
     }
 
     /// Publishes an uplink where there is room for more than live messages, and waits until the next one may be.

@@ -11,7 +11,7 @@ use types::{AppId, Kind, Kinded};
 use super::{
     DecodeAgain, Functions, Parts,
     compare::{Comparison, compare, compare_exactly},
-    made::FunctionResult,
+    compared_result::ComparedResult,
 };
 use crate::{
     Error,
@@ -132,14 +132,14 @@ impl Rerun {
     ) -> (Comparison, u64) {
         match (before, &self.functions) {
             (Some(before), _) => {
-                (compare(&FunctionResult::from(before), &FunctionResult::from(decoded)), before.cost.fuel)
+                (compare(&ComparedResult::from(before), &ComparedResult::from(decoded)), before.cost.fuel)
             }
             (None, Functions::Recorded) => {
-                (compare_exactly(&FunctionResult::from(original), &FunctionResult::from(decoded)), original.fuel)
+                (compare_exactly(&ComparedResult::from(original), &ComparedResult::from(decoded)), original.fuel)
             }
             (None, Functions::Given(_)) => {
                 let stored = newest.filter(|_| !self.has_recorded_limits).unwrap_or(original);
-                let comparison = match compare(&FunctionResult::from(stored), &FunctionResult::from(decoded)) {
+                let comparison = match compare(&ComparedResult::from(stored), &ComparedResult::from(decoded)) {
                     // Two functions that are compared correct nothing.
                     Comparison::Equal if stored.revision > 0 && self.compared.is_none() => Comparison::AlreadyCorrected,
                     comparison => comparison,

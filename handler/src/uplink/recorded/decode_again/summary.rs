@@ -8,7 +8,7 @@ use serde_json::{Value, value::RawValue, value::to_raw_value};
 
 use super::{
     compare::{Comparison, Difference},
-    made::FunctionResult,
+    compared_result::ComparedResult,
     rerun::{After, Decoding},
 };
 use crate::{output::Receipt, payload::LowerLimit};
@@ -51,7 +51,7 @@ fn add(report: &mut DecodeReport, verdicts: &mut Verdicts, decoding: &Decoding) 
         }
         Comparison::NewlyFailing => {
             verdicts.newly_failing += 1;
-            add_failure(report, decoding, &reason(&FunctionResult::from(decoded)));
+            add_failure(report, decoding, &reason(&ComparedResult::from(decoded)));
         }
     }
 }
@@ -114,7 +114,7 @@ fn add_failure(report: &mut DecodeReport, decoding: &Decoding, reason: &str) {
     }
 }
 
-fn reason(after: &FunctionResult<'_>) -> String {
+fn reason(after: &ComparedResult<'_>) -> String {
     if after.failure.is_empty() { "the validator returned false".to_owned() } else { after.failure.to_string() }
 }
 

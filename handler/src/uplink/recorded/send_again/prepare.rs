@@ -59,15 +59,15 @@ pub(super) async fn prepare(uplinks: &Uplinks, record: Record, newest: Option<Re
 }
 
 fn uplink(device: &Device, record: &Record, newest: Option<&Record>, shows_version: bool) -> Event {
-    let made = newest.unwrap_or(record);
-    let validity = if made.outcome == Outcome::Decoded { Validity::Valid } else { Validity::NotConverted };
-    let (fields, normalized) = (json(&made.result), json(&made.normalized));
+    let newest = newest.unwrap_or(record);
+    let validity = if newest.outcome == Outcome::Decoded { Validity::Valid } else { Validity::NotConverted };
+    let (fields, normalized) = (json(&newest.result), json(&newest.normalized));
     let decoded = Decoded { fields, normalized, validity, ..Decoded::default() };
     let mut uplink = message(device, whole_payload(record), decoded);
     uplink.is_retry = true;
-    uplink.revision = made.revision;
-    uplink.corrects = made.corrects.map(|id| id.to_string()).unwrap_or_default();
-    uplink.metadata.functions_version = made.version.filter(|_| shows_version).unwrap_or_default();
+    uplink.revision = newest.revision;
+    uplink.corrects = newest.corrects.map(|id| id.to_string()).unwrap_or_default();
+    uplink.metadata.functions_version = newest.version.filter(|_| shows_version).unwrap_or_default();
     Event::Up(Box::new(uplink))
 }
 

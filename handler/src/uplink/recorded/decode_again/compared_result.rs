@@ -1,4 +1,4 @@
-//! Result of functions for an uplink, stored or new.
+//! Results of functions for an uplink, stored or new, in one form.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use crate::{
     uplink::record::{logs, outcome},
 };
 
-/// Result of functions for an uplink, in the form that history has.
+/// The result of functions for an uplink, in the form that history has.
 #[derive(Debug)]
-pub(super) struct FunctionResult<'a> {
+pub(super) struct ComparedResult<'a> {
     pub(super) outcome: Outcome,
     /// JSON; empty for none.
     pub(super) result: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct FunctionResult<'a> {
     pub(super) fuel: u64,
 }
 
-impl<'a> From<&'a Record> for FunctionResult<'a> {
+impl<'a> From<&'a Record> for ComparedResult<'a> {
     fn from(record: &'a Record) -> Self {
         Self {
             outcome: record.outcome,
@@ -40,7 +40,7 @@ impl<'a> From<&'a Record> for FunctionResult<'a> {
     }
 }
 
-impl<'a> From<&'a Decoded> for FunctionResult<'a> {
+impl<'a> From<&'a Decoded> for ComparedResult<'a> {
     fn from(decoded: &'a Decoded) -> Self {
         let text = |json: Option<&'a RawValue>| json.map_or("", RawValue::get);
         let warnings: Vec<_> = decoded.warnings.iter().collect();
