@@ -1,7 +1,7 @@
 //! Moving a device to another application, so that one of the two has it whenever the process is killed.
 //!
-//! Applications have tags of their own, so no commit covers both. The new application first keeps the id and the EUIs
-//! free, and the move is noted under the tag of the service, where it is found after a kill. One commit of the old
+//! Applications have tags of their own, so no commit covers both. The new application first reserves the id and the
+//! EUIs, and the move is noted under the tag of the service, where it is found after a kill. One commit of the old
 //! application decides: it replaces the device by a copy that leaves. From then on, this process or another completes
 //! the move: the new application gets the copy, the EUIs change hands, and the old one forgets it. If the new
 //! application is gone by then, or the id is taken, another commit of the old one decides that the device goes back.
@@ -28,7 +28,7 @@ use crate::{
     registry::application::{euis::Euis, store_keys},
 };
 
-/// Time that an application keeps an id and EUIs free if nobody ends the move; far longer than a move.
+/// Time that an application reserves an id and EUIs if nobody ends the move; far longer than a move.
 const RESERVED_AGE_MAX: Duration = Duration::from_secs(600);
 
 /// A device that was moved.
@@ -73,7 +73,7 @@ impl Devices {
         let left = store::retry(CHANGE_ATTEMPTS_MAX, || self.try_leave(moving, at)).await;
         let left = left.and_then(|left| left.ok_or_else(|| Error::device_conflict((&moving.from).into())));
         if left.as_ref().is_err_and(is_refusal) {
-            self.give_place_up(moving, at).await;
+            self.give_up_reservation(moving, at).await;
         }
         let moved = left?;
         let ended = self.complete_move(moving).await.map_err(|error| match error {
@@ -184,14 +184,14 @@ impl Devices {
         self.check_ended(&moving.to, found.as_ref()).await?;
         let until = self.reserved_until();
         let [_, device_key, _] = keys;
-        let mut place = serde_json::to_vec(&Arriving { from: moving.from.clone(), at, is_there: false, euis })?;
+        let mut reservation = serde_json::to_vec(&Arriving { from: moving.from.clone(), at, is_there: false, euis })?;
         // The owner's budget is asked for as much as will come, because what comes cannot be refused any more.
-        place.resize(place.len().max(room.unwrap_or_default()), b' ');
+        reservation.resize(reservation.len().max(room.unwrap_or_default()), b' ');
         let batch = Batch::new()
             .expect(summary.key, summary.version)
             .expect_absent(device_key)
             .expect_entry(&arriving_key, arriving.as_ref())
-            .put_until(arriving_key, place, until);
+            .put_until(arriving_key, reservation, until);
         let batch = match euis {
             Some(euis) => batch.expect_absent(store_keys::eui(path.app_id, euis)?).put_until(
                 store_keys::claiming(path.app_id, euis)?,

@@ -48,9 +48,9 @@ struct LeavingDevice {
     last_seen: Option<Timestamp>,
 }
 
-/// Results of taking the place of a device away.
-enum Removal {
-    Away,
+/// Results of withdrawing a reservation.
+enum Withdrawal {
+    Withdrawn,
     /// The device has it.
     Arrived,
     /// Others interfered.
@@ -80,8 +80,8 @@ impl Devices {
     /// The outer option is none if others interfered, the inner one if nothing leaves.
     async fn try_complete(&self, moving: &Move) -> Result<Option<Option<Result<EndedMove, Error>>>, Error> {
         let Some(left) = self.left(moving).await? else {
-            // If a process decides the move now after all, whoever completes it keeps the place free once more.
-            self.free_place(moving, None).await?;
+            // If a process decides the move now after all, whoever completes it makes the reservation once more.
+            self.release_reservation(moving, None).await?;
             self.adopt_arrived(moving).await?;
             self.forget_move(moving).await?;
             return Ok(Some(None));
@@ -136,16 +136,16 @@ impl Devices {
         let [summary, arriving] =
             self.store.get_array(&[store_keys::summary(path.app_id)?, arriving_key.clone()]).await?;
         let (Some(summary), Some(arriving)) = (summary, arriving) else { return Ok(false) };
-        let mut place = Arriving { from: moving.from.clone(), at: leaving.at, is_there: false, euis: *euis };
-        // After the place was read: before a device goes back, its place is taken away.
-        if Arriving::read(Some(&arriving))?.as_ref() != Some(&place) || !self.still_leaves(left).await? {
+        let mut reservation = Arriving { from: moving.from.clone(), at: leaving.at, is_there: false, euis: *euis };
+        // After it was read: before a device goes back, its reservation is withdrawn.
+        if Arriving::read(Some(&arriving))?.as_ref() != Some(&reservation) || !self.still_leaves(left).await? {
             return Ok(false);
         }
-        place.is_there = true;
+        reservation.is_there = true;
         let batch = Batch::new()
             .expect(summary.key, summary.version)
             .expect(arriving_key.clone(), arriving.version)
-            .put(arriving_key, serde_json::to_vec(&place)?);
+            .put(arriving_key, serde_json::to_vec(&reservation)?);
         let batch = put_device(batch, path, left, bytes(&leaving.device))?;
         let batch = self.with_first_alarm(batch, &summary.value, &left.device, left.last_seen)?;
         Ok(self.store.commit(batch).await? == Commit::Done)
@@ -163,10 +163,10 @@ impl Devices {
     /// Brings the device back into its old application, unless it has arrived after all; none if others interfered. The
     /// error says why it goes back.
     async fn try_return(&self, moving: &Move, left: &LeavingDevice) -> Result<Option<Result<EndedMove, Error>>, Error> {
-        match self.take_place_away(moving, left).await? {
-            Removal::Arrived => return self.try_end(moving, left).await,
-            Removal::Changed => return Ok(None),
-            Removal::Away => {}
+        match self.withdraw_reservation(moving, left).await? {
+            Withdrawal::Arrived => return self.try_end(moving, left).await,
+            Withdrawal::Changed => return Ok(None),
+            Withdrawal::Withdrawn => {}
         }
         let path = DevicePath::from(&moving.from);
         let mut device = record::read(&self.sealer, left.leaving.device.get().as_bytes())?;
@@ -192,26 +192,26 @@ impl Devices {
         Ok((self.store.commit(batch).await? == Commit::Done).then_some(Err(reason)))
     }
 
-    /// Frees the id and the EUIs in the new application for good, so that nobody who has begun to bring the device there
-    /// can go on; [`Removal::Arrived`] if somebody has.
-    async fn take_place_away(&self, moving: &Move, left: &LeavingDevice) -> Result<Removal, Error> {
+    /// Withdraws the reservation in the new application for good, so that nobody who has begun to bring the device there
+    /// can go on; [`Withdrawal::Arrived`] if somebody has.
+    async fn withdraw_reservation(&self, moving: &Move, left: &LeavingDevice) -> Result<Withdrawal, Error> {
         let key = store_keys::arriving((&moving.to).into())?;
         let [entry] = self.store.get_array(std::array::from_ref(&key)).await?;
-        let Some(arriving) = Arriving::read(entry.as_ref())? else { return Ok(Removal::Away) };
+        let Some(arriving) = Arriving::read(entry.as_ref())? else { return Ok(Withdrawal::Withdrawn) };
         if !arriving.is_of(&moving.from, left.leaving.at) {
-            return Ok(Removal::Away);
+            return Ok(Withdrawal::Withdrawn);
         }
         if arriving.is_there {
-            return Ok(Removal::Arrived);
+            return Ok(Withdrawal::Arrived);
         }
         let batch = Batch::new().expect_entry(&key, entry.as_ref()).delete(key);
         let batch = self.without_claim(batch, moving, &arriving).await?;
-        Ok(if self.store.commit(batch).await? == Commit::Done { Removal::Away } else { Removal::Changed })
+        Ok(if self.store.commit(batch).await? == Commit::Done { Withdrawal::Withdrawn } else { Withdrawal::Changed })
     }
 
-    /// Frees the id and the EUIs in the new application, if they are kept free for this move, which began at this time,
-    /// if that is known.
-    async fn free_place(&self, moving: &Move, at: Option<Timestamp>) -> Result<(), Error> {
+    /// Frees the id and the EUIs in the new application, if they are reserved for this move, which began at this time, if
+    /// that is known.
+    async fn release_reservation(&self, moving: &Move, at: Option<Timestamp>) -> Result<(), Error> {
         let [entry] = self.store.get_array(&[store_keys::arriving((&moving.to).into())?]).await?;
         let (Some(arriving), Some(entry)) = (Arriving::read(entry.as_ref())?, entry) else { return Ok(()) };
         if arriving.is_there || !arriving.is_of(&moving.from, at.unwrap_or(arriving.at)) {
@@ -219,12 +219,12 @@ impl Devices {
         }
         let batch = Batch::new().expect(entry.key.clone(), entry.version).delete(entry.key);
         let batch = self.without_claim(batch, moving, &arriving).await?;
-        // After a conflict, the device has come, or somebody else has freed the place.
+        // After a conflict, the device has come, or somebody else has released the reservation.
         _ = self.store.commit(batch).await?;
         Ok(())
     }
 
-    /// Adds to a batch that frees a place that the EUIs are free, too. Another move of the device may claim them.
+    /// Adds to a batch that ends a reservation that the EUIs are free, too. Another move of the device may claim them.
     async fn without_claim(&self, batch: Batch, moving: &Move, arriving: &Arriving) -> Result<Batch, Error> {
         let Some(euis) = arriving.euis else { return Ok(batch) };
         let [claim] = self.store.get_array(&[store_keys::claiming(&moving.to.0, euis)?]).await?;
@@ -327,9 +327,9 @@ impl Devices {
 
     /// Frees the id and the EUIs in the new application at once, if nothing came. After a failure, they are free by
     /// themselves later.
-    pub(super) async fn give_place_up(&self, moving: &Move, at: Timestamp) {
-        if let Err(error) = self.free_place(moving, Some(at)).await {
-            tracing::warn!(error = %ErrorChain(&error), "cannot give up the place of a device that does not move");
+    pub(super) async fn give_up_reservation(&self, moving: &Move, at: Timestamp) {
+        if let Err(error) = self.release_reservation(moving, Some(at)).await {
+            tracing::warn!(error = %ErrorChain(&error), "cannot give up the reservation of a device that does not move");
         }
     }
 

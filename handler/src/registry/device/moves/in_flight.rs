@@ -46,9 +46,9 @@ pub(super) struct Arriving {
     pub(super) from: (AppId, DevId),
     /// Time at which the move began.
     pub(super) at: Timestamp,
-    /// False as long as only the id is kept free.
+    /// False as long as only the id is reserved.
     pub(super) is_there: bool,
-    /// The EUIs that are kept free beside the id.
+    /// The EUIs that are reserved beside the id.
     #[serde(default)]
     pub(super) euis: Option<Euis>,
 }
