@@ -122,8 +122,8 @@ impl Downlinks {
         }
         accept();
         // Nobody else will tell the application.
-        let told = self.publish_error(path, message, error).wait().await;
-        told.err().map(|error| refusal(&error)).filter(|refusal| refusal.may_succeed_later()).unwrap_or(refused)
+        let published = self.publish_error(path, message, error).wait().await;
+        published.err().map(|error| refusal(&error)).filter(|refusal| refusal.may_succeed_later()).unwrap_or(refused)
     }
 
     /// Puts a downlink into the queue of its device.

@@ -35,8 +35,8 @@ impl Operations {
     pub(super) async fn change_device(&self, permit: Option<Permit>, device: &Device) -> Result<Change, Error> {
         let keep = self.devices.set(device.clone());
         let Some(Permit { lock, token }) = &permit else { return keep.await };
-        let (told, before) = self.devices.preview(device.clone()).await?;
-        self.network_brokers.change((lock, token), (&self.devices, keep), &told, before.as_ref()).await
+        let (device, before) = self.devices.preview(device.clone()).await?;
+        self.network_brokers.change((lock, token), (&self.devices, keep), &device, before.as_ref()).await
     }
 
     /// Deletes a device, in the network servers first, if there are any.
@@ -85,14 +85,14 @@ impl Operations {
             self.devices.note_released(released).await?;
         }
         let moved = self.devices.move_device(moving).await?;
-        let told = async {
+        let notified = async {
             self.network_brokers.notify_moved([&from.token, &to.token], &moved.before, &moved.device).await?;
             if let Some(released) = &released {
                 self.devices.forget_released(released).await?;
             }
             Ok::<_, Error>(())
         };
-        if let Err(error) = told.await {
+        if let Err(error) = notified.await {
             let error = ErrorChain(&error);
             tracing::warn!(%app_id, %dev_id, %error, "cannot tell a network server that a device moved: trying again");
         }

@@ -198,7 +198,7 @@ impl UplinkReceiver {
             return Ok(());
         }
         self.events.traffic.downlink.mark(self.events.clock.now());
-        counters.note_answer(f_cnt_down.unwrap_or_default(), self.events.clock.now());
+        counters.note_response(f_cnt_down.unwrap_or_default(), self.events.clock.now());
         while_unavailable(|| self.events.devices.note_counters(sender, &counters)).await
     }
 

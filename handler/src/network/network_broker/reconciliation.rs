@@ -202,7 +202,7 @@ impl Reconciler {
     /// Deletes in the network server what the operator has released, and what has moved to another application, which
     /// is `wanted` there then. The last failure is returned, after all others were attempted.
     async fn notify_released(&self, wanted: &Notify) -> Result<(), Error> {
-        let (devices, mut told) = (&self.reconciliation.devices, Ok(()));
+        let (devices, mut result) = (&self.reconciliation.devices, Ok(()));
         for (released, entry) in devices.released_at(&self.id).await? {
             let holder = devices.holder(released.app_eui, released.dev_eui).await?;
             if holder.is_some_and(|(app_id, dev_id)| (&app_id, &dev_id) == (&released.app_id, &released.dev_id)) {
@@ -219,10 +219,10 @@ impl Reconciler {
                         wanted.notify_one();
                     }
                 }
-                Err(error) => told = Err(error),
+                Err(error) => result = Err(error),
             }
         }
-        told
+        result
     }
 
     async fn delete_released(&self, released: &Released) -> Result<(), Error> {

@@ -11,9 +11,9 @@ use types::Timestamp;
 use super::model::Device;
 use crate::Error;
 
-/// Time after an answer in which the network server may not know of it yet, so that the responses that it prepares
-/// have the counter of that answer. Later, the same counter means that the answer was lost on its way.
-const ANSWER_UNKNOWN_MAX: Duration = Duration::from_secs(2);
+/// Time after a response in which the network server may not know of it yet, so that those that it prepares have the
+/// counter of that response. Later, the same counter means that the response was lost on its way.
+const RESPONSE_UNKNOWN_MAX: Duration = Duration::from_secs(2);
 
 /// Counters of a device in its session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub(crate) struct SentResponse {
 
 impl FrameCounters {
     /// Notes a downlink with this counter.
-    pub(crate) fn note_answer(&mut self, f_cnt: u32, at: Timestamp) {
+    pub(crate) fn note_response(&mut self, f_cnt: u32, at: Timestamp) {
         self.answered = Some(SentResponse { f_cnt, at: at.as_nanos() });
     }
 
@@ -49,7 +49,7 @@ impl FrameCounters {
     /// device could not decrypt a payload.
     pub(crate) fn is_outdated(&self, f_cnt: u32, arrived: Timestamp) -> bool {
         let Some(answered) = &self.answered else { return false };
-        let is_unknown = arrived <= Timestamp::from_nanos(answered.at).plus(ANSWER_UNKNOWN_MAX);
+        let is_unknown = arrived <= Timestamp::from_nanos(answered.at).plus(RESPONSE_UNKNOWN_MAX);
         f_cnt <= answered.f_cnt && is_unknown
     }
 
@@ -75,7 +75,7 @@ mod tests {
         let at = |millis: i64| Timestamp::from_nanos(millis * 1_000_000);
         let mut counters = FrameCounters::default();
         assert!(!counters.is_outdated(0, at(0)), "nothing was sent");
-        counters.note_answer(20, at(10_000));
+        counters.note_response(20, at(10_000));
         for (f_cnt, arrived_ms, expected) in
             [(20, 9_500, true), (19, 9_500, true), (20, 12_000, true), (20, 12_001, false), (21, 9_500, false)]
         {
