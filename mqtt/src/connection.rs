@@ -256,12 +256,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
                 Err(error) => return error.into(),
             };
             last_packet = Instant::now();
-            let answer = tokio::select! {
+            let reaction = tokio::select! {
                 biased;
-                answer = inbound.handle(packet, self.stream.unwritten()) => answer,
+                reaction = inbound.handle(packet, self.stream.unwritten()) => reaction,
                 reason = ended.as_mut() => return Box::pin(self.ended(reason, inbound)).await,
             };
-            match answer {
+            match reaction {
                 Ok(Reaction::Nothing) => {}
                 Ok(Reaction::Packet(packet)) => packet.append_to(self.stream.unwritten()),
                 Ok(Reaction::Leaves { with_will }) => return End::Left { with_will },

@@ -88,12 +88,12 @@ impl<'a> Inbound<'a> {
             Some(PacketType::PubAck) => self.acknowledged(&packet),
             Some(PacketType::PubRel) => self.released(&packet),
             Some(PacketType::Subscribe) => {
-                let answer = self.subscribe(&packet)?;
-                self.stored(answer).await
+                let reaction = self.subscribe(&packet)?;
+                self.stored(reaction).await
             }
             Some(PacketType::Unsubscribe) => {
-                let answer = self.unsubscribe(&packet)?;
-                self.stored(answer).await
+                let reaction = self.unsubscribe(&packet)?;
+                self.stored(reaction).await
             }
             Some(PacketType::PingReq) => Ok(Reaction::Packet(ControlPacket::pong())),
             Some(PacketType::Disconnect) => self.disconnect(&packet),
@@ -117,11 +117,11 @@ impl<'a> Inbound<'a> {
         self.connect.version
     }
 
-    /// Answers when the session's subscriptions are stored, if it outlives the process. It takes `&mut self` because
-    /// publications can be sent to another thread, but not be shared with it.
-    async fn stored(&mut self, answer: Reaction) -> Result<Reaction, ReasonCode> {
+    /// Returns the reaction when the session's subscriptions are stored, if it outlives the process. It takes `&mut self`
+    /// because publications can be sent to another thread, but not be shared with it.
+    async fn stored(&mut self, reaction: Reaction) -> Result<Reaction, ReasonCode> {
         let stored = self.context.router.stored(&self.connect.permissions.app_id, self.attachment);
-        stored.await.map(|()| answer).map_err(|_| ReasonCode::ImplementationSpecificError)
+        stored.await.map(|()| reaction).map_err(|_| ReasonCode::ImplementationSpecificError)
     }
 
     /// Begins to hand over a publication, once it may. Messages are never retained; only MQTT 5 has a reason code to

@@ -37,7 +37,7 @@ use crate::{
 const SUBSCRIPTIONS_MAX: usize = 20;
 
 /// Maximum number of deliveries made at once: a part of a millisecond's work. More would keep others waiting.
-const PIECE_DELIVERIES: usize = 256;
+const PART_DELIVERIES_MAX: usize = 256;
 
 /// Number of locks for attaching stored sessions. Sessions that share one by chance wait for each other.
 const ATTACH_LOCKS: usize = 16;
@@ -138,8 +138,8 @@ impl Application {
         state.unsubscribed(filter)
     }
 
-    /// Gives messages to all sessions that subscribed to them, or as many messages as can be given at once. One lock
-    /// for all keeps them in the same order for every subscriber.
+    /// Delivers messages to all sessions that subscribed to them, or as many as can be delivered at once. One lock for
+    /// all keeps them in the same order for every subscriber.
     ///
     /// If too much waits already, they are refused.
     pub(super) fn publish(
@@ -153,7 +153,7 @@ impl Application {
             return PublicationResult { saved: Some(oneshot::channel().1), rest: None };
         }
         let first = subscribers.log.next;
-        let mut room = if subscribers.pending.is_empty() { PIECE_DELIVERIES } else { 0 };
+        let mut room = if subscribers.pending.is_empty() { PART_DELIVERIES_MAX } else { 0 };
         while room > 0
             && let Some(message) = messages.next()
         {
@@ -169,7 +169,7 @@ impl Application {
         PublicationResult { saved: (subscribers.log.next > first).then(|| subscribers.log.saved(first)), rest: None }
     }
 
-    /// Gives a message to the sessions that have room for it behind what is live; returns also what resolves when it is
+    /// Delivers a message to the sessions that have room for it behind what is live; returns also what resolves when it is
     /// saved, unless no stored session gets it.
     pub(super) fn publish_behind(
         &self,
@@ -198,7 +198,7 @@ impl Application {
     pub(super) fn publish_more(&self, durable: Option<&Durable>) -> DeliveredPart {
         let mut subscribers = self.lock();
         let mut cost = 0;
-        while cost < PIECE_DELIVERIES
+        while cost < PART_DELIVERIES_MAX
             && let Some(message) = subscribers.pending.next()
         {
             cost += subscribers.deliver(&self.app_id, durable, message);

@@ -1,4 +1,4 @@
-//! Publications to many sessions, in pieces that take turns with those of other owners. Whatever else there is to do goes
+//! Publications to many sessions, in parts that take turns with those of other owners. Whatever else there is to do goes
 //! between them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,16 +70,16 @@ impl FanOut {
         next
     }
 
-    /// Does a piece of what an application has.
+    /// Delivers a part of what an application has.
     fn go_on(&self, application: &Arc<Application>) -> DeliveredPart {
-        let piece = application.publish_more(self.durable.as_deref());
+        let part = application.publish_more(self.durable.as_deref());
         if application.is_exceeded() {
             self.applications.make_room(application);
         }
         if let Some(durable) = &self.durable {
             application.start_saving(durable);
         }
-        piece
+        part
     }
 
     fn lock(&self) -> MutexGuard<'_, Turns> {

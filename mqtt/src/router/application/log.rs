@@ -123,28 +123,29 @@ impl Log {
 
     /// Takes what the next commit saves.
     pub(super) fn take(&mut self, changed: Vec<(Arc<Session>, SessionRecord)>) -> LogCommit {
-        let mut work = LogCommit::default();
+        let mut commit = LogCommit::default();
         for (session, record) in changed {
-            work.expect(&session.ownership);
-            work.changed.push((session, record));
+            commit.expect(&session.ownership);
+            commit.changed.push((session, record));
         }
         self.removed.retain(|removed| removed.version().is_some());
         for removed in self.removed.iter().take(COMMIT_REMOVALS_MAX) {
-            work.expect(removed);
-            work.removed.push(Arc::clone(removed));
+            commit.expect(removed);
+            commit.removed.push(Arc::clone(removed));
         }
-        self.take_appended(&mut work);
-        self.take_released(&mut work);
-        work
+        self.take_appended(&mut commit);
+        self.take_released(&mut commit);
+        commit
     }
 
-    fn take_appended(&mut self, work: &mut LogCommit) {
+    fn take_appended(&mut self, commit: &mut LogCommit) {
         let (mut bytes, mut recipients) = (0, 0);
-        while work.appended.len() < COMMIT_MESSAGES_MAX
+        while commit.appended.len() < COMMIT_MESSAGES_MAX
             && bytes < COMMIT_BYTES_MAX
             && recipients < COMMIT_RECIPIENTS_MAX
         {
-            let Some(append) = self.appended.pop_front_if(|append| work.has_room_for(&append.stored.recipients)) else {
+            let Some(append) = self.appended.pop_front_if(|append| commit.has_room_for(&append.stored.recipients))
+            else {
                 break;
             };
             self.appended_bytes -= append.record.bytes();
@@ -155,21 +156,21 @@ impl Log {
             }
             bytes += append.record.bytes();
             recipients += append.stored.recipients.len();
-            append.stored.recipients.iter().for_each(|recipient| work.expect(recipient));
-            work.appended.push(append);
+            append.stored.recipients.iter().for_each(|recipient| commit.expect(recipient));
+            commit.appended.push(append);
         }
         let saved_before = self.appended.front().map_or(self.next, |append| append.stored.number);
         while let Some(waiting) = self.waiting.pop_front_if(|waiting| waiting.next <= saved_before) {
-            work.waiting.push(waiting);
+            commit.waiting.push(waiting);
         }
     }
 
     /// Takes messages that can be deleted. Those of a session that is to be deleted itself go with it or after it, and
     /// those that another process may need stay until they expire.
-    fn take_released(&mut self, work: &mut LogCommit) {
+    fn take_released(&mut self, commit: &mut LogCommit) {
         let is_early = |recipient: &Arc<Ownership>| {
             let is_in = |removed: &[Arc<Ownership>]| removed.iter().any(|it| Arc::ptr_eq(it, recipient));
-            is_in(&self.removed) && !is_in(&work.removed)
+            is_in(&self.removed) && !is_in(&commit.removed)
         };
         let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
         released.retain(|release| !release.recipients.iter().any(|recipient| recipient.is_lost()));
@@ -182,9 +183,9 @@ impl Log {
             }
         }
         for release in taken {
-            if work.has_room_for(&release.recipients) {
-                release.recipients.iter().for_each(|recipient| work.expect(recipient));
-                work.released.push(release);
+            if commit.has_room_for(&release.recipients) {
+                release.recipients.iter().for_each(|recipient| commit.expect(recipient));
+                commit.released.push(release);
             } else {
                 left.push(release);
             }
@@ -193,22 +194,22 @@ impl Log {
     }
 
     /// Forgets what has been saved.
-    pub(super) fn succeeded(&mut self, work: &LogCommit) {
-        work.removed.iter().for_each(|removed| removed.delete());
+    pub(super) fn succeeded(&mut self, commit: &LogCommit) {
+        commit.removed.iter().for_each(|removed| removed.delete());
         self.removed.retain(|removed| removed.version().is_some());
     }
 
     /// Takes back what could not be saved. Messages are not: whoever published them is told, and publishes them again.
-    pub(super) fn failed(&mut self, work: &mut LogCommit) {
-        work.changed.iter().for_each(|(session, _)| session.mark_changed());
-        self.released.lock().unwrap_or_else(PoisonError::into_inner).append(&mut work.released);
-        let lost: Vec<_> = work.appended.iter().map(|append| append.stored.number).collect();
-        self.lost(work, &lost);
+    pub(super) fn failed(&mut self, commit: &mut LogCommit) {
+        commit.changed.iter().for_each(|(session, _)| session.mark_changed());
+        self.released.lock().unwrap_or_else(PoisonError::into_inner).append(&mut commit.released);
+        let lost: Vec<_> = commit.appended.iter().map(|append| append.stored.number).collect();
+        self.lost(commit, &lost);
     }
 
     /// Remembers for those who wait that messages are not saved for everybody.
-    pub(super) fn lost(&mut self, work: &mut LogCommit, numbers: &[u64]) {
-        for waiting in self.waiting.iter_mut().chain(&mut work.waiting) {
+    pub(super) fn lost(&mut self, commit: &mut LogCommit, numbers: &[u64]) {
+        for waiting in self.waiting.iter_mut().chain(&mut commit.waiting) {
             waiting.is_lost |= numbers.iter().any(|number| (waiting.first..waiting.next).contains(number));
         }
     }

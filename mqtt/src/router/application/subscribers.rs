@@ -76,13 +76,13 @@ impl Subscribers {
         }
     }
 
-    /// Takes the memory of a session, if need be from messages that wait; an error if its owner has more than its share
+    /// Reserves the memory of a session, if need be from messages that wait; an error if its owner has more than its share
     /// nevertheless.
     pub(super) fn reserve_memory(&self, session_owner: &SessionOwner) -> Result<SessionBytes, Exceeded> {
-        let take = || self.memory.try_session(session_owner.session_bytes());
-        take().or_else(|_| {
+        let reserve = || self.memory.try_session(session_owner.session_bytes());
+        reserve().or_else(|_| {
             self.shrink();
-            take()
+            reserve()
         })
     }
 
@@ -262,7 +262,7 @@ impl Subscribers {
         cost
     }
 
-    /// Gives a message to those sessions that have room for it behind what is live.
+    /// Delivers a message to those sessions that have room for it behind what is live.
     pub(super) fn deliver_behind(&mut self, app_id: &AppId, durable: Option<&Durable>, message: Message) -> Recipients {
         let message = Arc::new(message.counted(&self.memory));
         let has_room = |session: &Arc<Session>| session.spare().0 > 0;
