@@ -105,10 +105,10 @@ impl Recorder {
         &self,
         names: (&str, &str),
         uplink: impl FnOnce() -> ReceivedUplink<'a>,
-        made: &UplinkResult<'_>,
+        result: &UplinkResult<'_>,
     ) -> BoxFuture<'static, ()> {
-        match self.place(names, made.ran.functions.is_some()) {
-            Some((history, ids)) => self.append(history, (&ids).into(), uplink(), made).map(drop).boxed(),
+        match self.place(names, result.ran.functions.is_some()) {
+            Some((history, ids)) => self.append(history, (&ids).into(), uplink(), result).map(drop).boxed(),
             None => ready(()).boxed(),
         }
     }

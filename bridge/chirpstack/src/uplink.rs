@@ -99,8 +99,8 @@ impl Uplinks {
         received: Timestamp,
         (ran, decoded): (&Run, &Result<Decoded, CodecError>),
     ) -> BoxFuture<'static, ()> {
-        let made = UplinkResult { ran, decoded: decoded.as_ref(), normalized: &[], normalized_warnings: &[] };
-        self.recorder.record((topic.application_id, topic.dev_eui), || event.to_received(received), &made)
+        let result = UplinkResult { ran, decoded: decoded.as_ref(), normalized: &[], normalized_warnings: &[] };
+        self.recorder.record((topic.application_id, topic.dev_eui), || event.to_received(received), &result)
     }
 
     /// Publishes what the codec said, then the event: in this order, as ChirpStack does it.

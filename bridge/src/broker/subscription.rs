@@ -160,7 +160,7 @@ impl Receiving {
                 "the broker has no shared subscriptions: of the handlers with one store, one at a time receives"
             );
             // It stops by itself only between two turns, so that each ends properly.
-            self.take_leases(leases).await;
+            self.acquire_leases(leases).await;
         }
     }
 
@@ -242,7 +242,7 @@ impl Receiving {
         }
     }
 
-    async fn take_leases(&self, leases: &dyn ReceiveLeases) {
+    async fn acquire_leases(&self, leases: &dyn ReceiveLeases) {
         let mut is_failing = false;
         loop {
             match leases.acquire().await {

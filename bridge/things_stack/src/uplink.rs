@@ -110,8 +110,8 @@ impl Uplinks {
             Err(_) => Default::default(),
         };
         let decoded = decoded.as_ref().map(|decoded| &decoded.uplink);
-        let made = UplinkResult { ran, decoded, normalized, normalized_warnings };
-        self.recorder.record((topic.application, topic.device), || message.to_received(received), &made)
+        let result = UplinkResult { ran, decoded, normalized, normalized_warnings };
+        self.recorder.record((topic.application, topic.device), || message.to_received(received), &result)
     }
 
     /// Publishes why a formatter failed, then the message, without a decoded payload.

@@ -27,7 +27,7 @@ fn object(result: &ObservedResult) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn it_sees_both_verdicts_and_publishes_nothing() {
+async fn it_sees_both_results_and_publishes_nothing() {
     let Some(network) = Network::start().await else { return };
     network
         .device(DEVICE, "function decodeUplink(input) { undeclared = input.bytes[0]; return {data: {n: undeclared}} }");
@@ -78,7 +78,7 @@ async fn it_sees_both_verdicts_and_publishes_nothing() {
 
 /// The stream has no consumer group afterwards, and keeps its entries.
 #[tokio::test]
-async fn it_sees_both_verdicts_in_redis() {
+async fn it_sees_both_results_in_redis() {
     let (Some(redis), Some(mut network)) = (RedisProcess::start(), Network::start().await) else { return };
     network.device(DEVICE, "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }");
     network.settings.mqtt.url.clear();
