@@ -20,7 +20,7 @@ use types::{Scope, Secret};
 
 use self::{
     client::{Client, GrantType},
-    refresh::Asked,
+    refresh::RequestedScope,
 };
 use crate::{Account, Error, Result, metrics, token::lifetime::TOKEN_SECONDS};
 
@@ -92,7 +92,7 @@ impl Account {
         if user.password != known.password || user.disabled {
             return Err(refused());
         }
-        let asked = if asks(request.scope.as_deref()) { Asked::Scope } else { Asked::Everything };
+        let asked = if asks(request.scope.as_deref()) { RequestedScope::Scope } else { RequestedScope::Everything };
         let access_token = self.token_of_grant(&user, &client.id, (&scope, asked)).await?;
         let refresh_token = self.begin_grant(&user, &client.id, (&scope, asked)).await?;
         metrics::issued("password");

@@ -25,7 +25,7 @@ use crate::{Error, OpenError, Settings, codec::Codec, metrics, name::CodecName};
 const LOADS_MAX: usize = 4;
 
 /// A codec whose file has changed, with the version that is used so far.
-type Changed = (CodecName, Option<Option<Stamp>>, CodecFile);
+type ChangedCodec = (CodecName, Option<Option<Stamp>>, CodecFile);
 
 /// Keeps the codecs of a directory up to date with its files.
 pub(crate) struct CodecDirectory {
@@ -184,7 +184,7 @@ impl CodecDirectory {
     }
 
     /// Reads the files that have changed, and forgets those that are gone.
-    async fn changed(self: &Arc<Self>) -> Result<Vec<Changed>, OpenError> {
+    async fn changed(self: &Arc<Self>) -> Result<Vec<ChangedCodec>, OpenError> {
         let _changing = self.changing.lock().await;
         let stamp = |(name, entry): (&CodecName, &CodecEntry)| Some((name.clone(), entry.stamp?));
         let stamps = self.known().codecs.iter().filter_map(stamp).collect();

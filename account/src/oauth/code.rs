@@ -14,7 +14,7 @@ use super::{
     client::Client,
     error_code::OAuthErrorCode,
     pkce::{self, Challenge},
-    refresh::{Asked, Grant, GrantId, LIFETIME as GRANT_LIFETIME},
+    refresh::{Grant, GrantId, LIFETIME as GRANT_LIFETIME, RequestedScope},
     response,
 };
 use crate::{
@@ -78,7 +78,7 @@ impl Account {
         let user = user.ok_or_else(refused)?;
         // Signed first: if the user lacks rights to the scope, the code stays valid.
         let access_token = self.user_token(&user, &client.id, &code.scope).await?;
-        let grant = Grant::new(&user, &client.id, (&code.scope, Asked::Scope), self.clock.now());
+        let grant = Grant::new(&user, &client.id, (&code.scope, RequestedScope::Scope), self.clock.now());
         let expires = self.clock.now().plus(GRANT_LIFETIME);
         if !self.documents.exchange_until(&found, &id.key()?, &grant, expires).await? {
             return self.revoke_reused_code(client, id).await;

@@ -30,8 +30,8 @@ pub(super) struct Grant {
     user_id: UserId,
     pub(super) client: ClientId,
     scope: Vec<Scope>,
-    #[serde(default, skip_serializing_if = "Asked::is_scope")]
-    asked: Asked,
+    #[serde(default, skip_serializing_if = "RequestedScope::is_scope")]
+    asked: RequestedScope,
     /// The grant is valid only while this is the user's current consent version.
     #[serde(default, rename = "anchor")]
     consent_version: ConsentVersion,
@@ -43,7 +43,7 @@ pub(super) struct Grant {
 
 /// Scopes that a client asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Asked {
+pub(super) enum RequestedScope {
     /// Scopes, or what stands for them.
     #[default]
     Scope,
@@ -60,14 +60,19 @@ struct RefreshToken {
     number: u32,
 }
 
-impl Asked {
+impl RequestedScope {
     fn is_scope(&self) -> bool {
         *self == Self::Scope
     }
 }
 
 impl Grant {
-    pub(super) fn new(user: &UserRecord, client: &ClientId, (scope, asked): (&[Scope], Asked), now: Timestamp) -> Self {
+    pub(super) fn new(
+        user: &UserRecord,
+        client: &ClientId,
+        (scope, asked): (&[Scope], RequestedScope),
+        now: Timestamp,
+    ) -> Self {
         let (user_id, scope, consent_version) = (user.id.clone(), scope.to_vec(), user.consent_version(client));
         Self { user_id, client: client.clone(), scope, asked, consent_version, number: 0, rotated: now }
     }
@@ -89,7 +94,7 @@ impl Account {
         &self,
         user: &UserRecord,
         client: &ClientId,
-        scope: (&[Scope], Asked),
+        scope: (&[Scope], RequestedScope),
     ) -> Result<Secret> {
         let (id, now) = (GrantId(self.random.array()), self.clock.now());
         self.documents.create_until(&id.key()?, &Grant::new(user, client, scope, now), now.plus(LIFETIME)).await?;
@@ -101,11 +106,11 @@ impl Account {
         &self,
         user: &UserRecord,
         client: &ClientId,
-        (scope, asked): (&[Scope], Asked),
+        (scope, asked): (&[Scope], RequestedScope),
     ) -> Result<Secret> {
         match asked {
-            Asked::Scope => self.user_token(user, client, scope).await,
-            Asked::Everything => self.user_token(user, client, &self.with_entities(user, scope).await?).await,
+            RequestedScope::Scope => self.user_token(user, client, scope).await,
+            RequestedScope::Everything => self.user_token(user, client, &self.with_entities(user, scope).await?).await,
         }
     }
 

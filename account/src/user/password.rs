@@ -42,7 +42,7 @@ pub(crate) struct Passwords {
 }
 
 /// A check's place among those that wait, until it is dropped.
-struct Waiting(Arc<AtomicUsize>);
+struct WaitingCheck(Arc<AtomicUsize>);
 
 pub(crate) type PasswordHashString = String;
 
@@ -115,15 +115,15 @@ impl Passwords {
     }
 
     /// A place to wait; an owner may have as many as it leaves to others.
-    fn wait(&self, owner: &Owner) -> Result<Waiting> {
-        let waiting = Waiting(Arc::clone(&self.waiting));
+    fn wait(&self, owner: &Owner) -> Result<WaitingCheck> {
+        let waiting = WaitingCheck(Arc::clone(&self.waiting));
         let others = self.waiting.fetch_add(1, Ordering::Relaxed);
         let room = self.waiting_max.saturating_sub(others);
         if self.turns.waiting(owner) >= room { Err(Error::Busy) } else { Ok(waiting) }
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingCheck {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

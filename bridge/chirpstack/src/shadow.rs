@@ -148,11 +148,11 @@ struct Observer {
 struct Log {
     code: String,
     description: String,
-    context: Context,
+    context: LogContext,
 }
 
 #[derive(Deserialize)]
-struct Context {
+struct LogContext {
     deduplication_id: String,
 }
 

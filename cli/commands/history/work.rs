@@ -57,7 +57,7 @@ pub(super) trait Sum<R> {
 }
 
 /// An end of the reports before the last one.
-struct Ended {
+struct EarlyEnd {
     reason: String,
     is_temporary: bool,
 }
@@ -94,10 +94,10 @@ impl Work<'_> {
             let ended = match start(&announcement, &credential, &self.after).await {
                 Ok(mut reports) => self.follow(&mut reports, sum).await,
                 // A handler that restarts may be there again soon.
-                Err(error) if before > 0 || attempts > 1 => Some(Ended::temporarily(&error)),
+                Err(error) if before > 0 || attempts > 1 => Some(EarlyEnd::temporarily(&error)),
                 Err(error) => return Err(error.into()),
             };
-            let Some(Ended { reason, is_temporary }) = ended else { return Ok(()) };
+            let Some(EarlyEnd { reason, is_temporary }) = ended else { return Ok(()) };
             attempts = if sum.examined() > before { 1 } else { attempts + 1 };
             if !is_temporary || !self.is_resumable || attempts > ATTEMPTS_MAX {
                 let text = self.stopped(sum.examined(), &format!(", because {reason}"));
@@ -109,7 +109,7 @@ impl Work<'_> {
     }
 
     /// Adds up reports until the last one, and notes where to go on. Returns why they ended before that.
-    async fn follow<R: Report>(&mut self, reports: &mut Reports<R>, sum: &mut impl Sum<R>) -> Option<Ended> {
+    async fn follow<R: Report>(&mut self, reports: &mut Reports<R>, sum: &mut impl Sum<R>) -> Option<EarlyEnd> {
         let ended = loop {
             if sum.is_done() {
                 break None;
@@ -118,15 +118,15 @@ impl Work<'_> {
                 Ok(Some(report)) => {
                     let (next, error) = report.next_and_error();
                     if !error.is_empty() {
-                        break Some(Ended { reason: error.to_owned(), is_temporary: report.is_temporary() });
+                        break Some(EarlyEnd { reason: error.to_owned(), is_temporary: report.is_temporary() });
                     }
                     if !next.is_empty() {
                         next.clone_into(&mut self.after);
                     }
                     sum.add(report);
                 }
-                Ok(None) => break Some(Ended::temporarily(&"the connection was lost")),
-                Err(error) => break Some(Ended::temporarily(&error)),
+                Ok(None) => break Some(EarlyEnd::temporarily(&"the connection was lost")),
+                Err(error) => break Some(EarlyEnd::temporarily(&error)),
             }
             if self.shows_progress() {
                 // With standard error closed, there is nobody to tell.
@@ -155,7 +155,7 @@ impl Work<'_> {
     }
 }
 
-impl Ended {
+impl EarlyEnd {
     fn temporarily(reason: &impl ToString) -> Self {
         Self { reason: reason.to_string(), is_temporary: true }
     }

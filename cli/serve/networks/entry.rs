@@ -29,7 +29,7 @@ pub(super) struct StartedNetwork {
 
 /// The network that an entry names.
 #[derive(Clone, Copy)]
-enum Named<'a> {
+enum NamedNetwork<'a> {
     ChirpStack(&'a ChirpStackSettings),
     ThingsStack(&'a ThingsStackSettings),
 }
@@ -42,11 +42,11 @@ impl NetworkSettings {
 
     fn try_start(&self, routes: Vec<Route>, environment: &Environment) -> Result<StartedNetwork, Error> {
         Ok(match self.named()? {
-            Named::ChirpStack(settings) => {
+            NamedNetwork::ChirpStack(settings) => {
                 let network = Arc::new(ChirpStackNetwork::start(settings, routes, environment)?);
                 StartedNetwork { network, webhook: None }
             }
-            Named::ThingsStack(settings) => {
+            NamedNetwork::ThingsStack(settings) => {
                 let network = Arc::new(ThingsStackNetwork::start(settings, routes, environment)?);
                 StartedNetwork { webhook: network.webhook().cloned(), network }
             }
@@ -70,16 +70,24 @@ impl NetworkSettings {
         observe: impl Fn(Observation) + Send + Sync + 'static,
     ) -> Result<Box<dyn Running>, Error> {
         Ok(match self.named()? {
-            Named::ChirpStack(settings) => Box::new(ChirpStackShadow::start(settings, environment, observe).await?),
-            Named::ThingsStack(settings) => Box::new(ThingsStackShadow::start(settings, environment, observe).await?),
+            NamedNetwork::ChirpStack(settings) => {
+                Box::new(ChirpStackShadow::start(settings, environment, observe).await?)
+            }
+            NamedNetwork::ThingsStack(settings) => {
+                Box::new(ThingsStackShadow::start(settings, environment, observe).await?)
+            }
         })
     }
 
     /// Returns true if two entries lead to the same events, as far as names and addresses tell.
     pub(super) async fn is_same_source(&self, other: &Self) -> Result<bool, Error> {
         Ok(match (self.named()?, other.named()?) {
-            (Named::ChirpStack(one), Named::ChirpStack(other)) => ChirpStackNetwork::is_same_source(one, other).await,
-            (Named::ThingsStack(one), Named::ThingsStack(other)) => origin(&one.api.url) == origin(&other.api.url),
+            (NamedNetwork::ChirpStack(one), NamedNetwork::ChirpStack(other)) => {
+                ChirpStackNetwork::is_same_source(one, other).await
+            }
+            (NamedNetwork::ThingsStack(one), NamedNetwork::ThingsStack(other)) => {
+                origin(&one.api.url) == origin(&other.api.url)
+            }
             _ => false,
         })
     }
@@ -108,8 +116,8 @@ impl NetworkSettings {
     pub(super) fn directory(&self) -> Result<String, Error> {
         let named = self.named()?;
         let network = match named {
-            Named::ChirpStack(_) => "chirpstack",
-            Named::ThingsStack(_) => "things-stack",
+            NamedNetwork::ChirpStack(_) => "chirpstack",
+            NamedNetwork::ThingsStack(_) => "things-stack",
         };
         let (url, prefix) = named.source();
         // A URL with a password is refused later; by then the directory is there.
@@ -120,13 +128,13 @@ impl NetworkSettings {
     pub(super) fn description(&self) -> Result<NetworkDescription, Error> {
         let named = self.named()?;
         let (mut addresses, no_downlinks) = match named {
-            Named::ChirpStack(ChirpStackSettings { mqtt, redis, grpc, .. }) => {
+            NamedNetwork::ChirpStack(ChirpStackSettings { mqtt, redis, grpc, .. }) => {
                 let events =
                     if redis.url.is_empty() { ("events", &mqtt.url) } else { ("stream of events", &redis.url) };
                 let no_downlinks = grpc.url.is_empty().then_some("set chirpstack.grpc.url");
                 (vec![events, ("API", &grpc.url)], no_downlinks)
             }
-            Named::ThingsStack(ThingsStackSettings { api, mqtt, webhook, .. }) => {
+            NamedNetwork::ThingsStack(ThingsStackSettings { api, mqtt, webhook, .. }) => {
                 let messages = match webhook.listen.is_empty() {
                     true => ("messages", &mqtt.url),
                     false => ("webhook, received at", &webhook.listen),
@@ -139,10 +147,10 @@ impl NetworkSettings {
         Ok(NetworkDescription { kind: named.product(), addresses, no_downlinks })
     }
 
-    fn named(&self) -> Result<Named<'_>, Error> {
+    fn named(&self) -> Result<NamedNetwork<'_>, Error> {
         match (&self.chirpstack, &self.things_stack) {
-            (Some(settings), None) => Ok(Named::ChirpStack(settings)),
-            (None, Some(settings)) => Ok(Named::ThingsStack(settings)),
+            (Some(settings), None) => Ok(NamedNetwork::ChirpStack(settings)),
+            (None, Some(settings)) => Ok(NamedNetwork::ThingsStack(settings)),
             (None, None) => Err(Error::setting("bridge", "names no network: set `chirpstack` or `things_stack`")),
             (Some(_), Some(_)) => {
                 Err(Error::setting("bridge", "names two networks: give each a `[[bridge]]` of its own"))
@@ -151,7 +159,7 @@ impl NetworkSettings {
     }
 }
 
-impl<'a> Named<'a> {
+impl<'a> NamedNetwork<'a> {
     /// The name of the product.
     fn product(self) -> &'static str {
         match self {

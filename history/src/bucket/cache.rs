@@ -31,11 +31,11 @@ pub(super) struct Cache {
     dir: PathBuf,
     pub(super) bytes_max: u64,
     owner_of: OwnerOf,
-    held: Mutex<Held>,
+    held: Mutex<CachedFiles>,
 }
 
 #[derive(Default)]
-struct Held {
+struct CachedFiles {
     /// The length of each copy, and when it was used, in uses of all.
     files: BTreeMap<String, (u64, u64)>,
     /// The bytes of each application that has copies, and of all.
@@ -157,7 +157,7 @@ impl Cache {
         self.dir.join(key.replace('/', SLASH))
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, CachedFiles> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -168,7 +168,7 @@ fn part_prefix(object: &Object) -> String {
     format!("{}{PART}{version:08x}-", object.key)
 }
 
-impl Held {
+impl CachedFiles {
     /// The key of a part that has the range, which counts as used now, and the position of the part.
     fn part(&mut self, prefix: &str, range: &Range<u64>) -> Option<(String, u64)> {
         let found = self.below(prefix).find_map(|(key, part)| {

@@ -24,12 +24,12 @@ pub(super) struct Hook {
     #[serde(default)]
     topic: String,
     #[serde(default)]
-    topics: Vec<Asked>,
+    topics: Vec<HookTopic>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Asked {
+enum HookTopic {
     /// For the end of a subscription.
     Filter(String),
     Subscription(Subscription),
@@ -71,7 +71,7 @@ pub(super) async fn hook(
 async fn narrow(requests: &AccessRequests, hook: &Hook, is_v5: bool) -> Option<Vec<Subscription>> {
     let mut narrowed = Vec::with_capacity(hook.topics.len());
     for asked in &hook.topics {
-        let Asked::Subscription(asked) = asked else { return None };
+        let HookTopic::Subscription(asked) = asked else { return None };
         let filter = requests.narrow(&hook.username, &hook.client_id, &asked.topic).await.ok().flatten();
         narrowed.push(match filter {
             Some(topic) => Subscription { topic, ..asked.clone() },
@@ -87,7 +87,7 @@ async fn narrow(requests: &AccessRequests, hook: &Hook, is_v5: bool) -> Option<V
 async fn narrowed_as_before(requests: &AccessRequests, hook: &Hook) -> Vec<String> {
     let mut filters = Vec::with_capacity(hook.topics.len());
     for asked in &hook.topics {
-        let (Asked::Filter(filter) | Asked::Subscription(Subscription { topic: filter, .. })) = asked;
+        let (HookTopic::Filter(filter) | HookTopic::Subscription(Subscription { topic: filter, .. })) = asked;
         let narrowed = requests.narrow(&hook.username, &hook.client_id, filter).await.ok().flatten();
         filters.push(narrowed.unwrap_or_else(|| filter.clone()));
     }

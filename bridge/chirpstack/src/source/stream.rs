@@ -25,7 +25,7 @@ const NAMES_MAX: usize = 100;
 pub(crate) fn lanes(
     work: impl Fn(Incoming) -> BoxFuture<'static, ()> + Send + Sync + 'static,
 ) -> impl Fn(StreamEntry) + Send + Sync + 'static {
-    let (lanes, named) = (Lanes::new(Arc::new(work)), Named::default());
+    let (lanes, named) = (Lanes::new(Arc::new(work)), DroppedNames::default());
     move |StreamEntry { name, value, ack }| match topic(&name, &value) {
         Ok(topic) => {
             let device = Topic::parse(&topic, "").map_or_else(String::new, |topic| topic.dev_eui.to_owned());
@@ -47,9 +47,9 @@ pub(crate) fn lanes(
 
 /// The names of entries that were dropped: what something else writes again and again is logged once.
 #[derive(Default)]
-struct Named(Mutex<BTreeSet<String>>);
+struct DroppedNames(Mutex<BTreeSet<String>>);
 
-impl Named {
+impl DroppedNames {
     /// Remembers `name`, and returns true if it is new. Once the set is full, further names count as old.
     fn is_first(&self, name: &str) -> bool {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);

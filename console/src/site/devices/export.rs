@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The rest of a file, with its place among those that are downloaded.
-struct Rest {
+struct ExportRest {
     handler: HandlerClient,
     app_id: AppId,
     offset: u32,
@@ -32,7 +32,7 @@ pub(in crate::site) async fn csv(request: InApplication) -> Result<Response, Fai
     let (place, handler, app_id) = (request.download()?, request.handler().await?, request.app_id().clone());
     let name = format!("{app_id}-devices.csv");
     // If this fails, there is a page that says so.
-    let (first, rest) = next(Rest { handler, app_id, offset: 0, _place: place }).await?;
+    let (first, rest) = next(ExportRest { handler, app_id, offset: 0, _place: place }).await?;
     let others = stream::try_unfold(rest, |rest| async move {
         match rest {
             Some(rest) => next(rest).await.map(Some),
@@ -44,7 +44,7 @@ pub(in crate::site) async fn csv(request: InApplication) -> Result<Response, Fai
 }
 
 /// The lines of the next devices, and the rest of the file if there may be more.
-async fn next(rest: Rest) -> Result<(Vec<u8>, Option<Rest>)> {
+async fn next(rest: ExportRest) -> Result<(Vec<u8>, Option<ExportRest>)> {
     let page = Page { limit: ASKED, offset: rest.offset };
     let devices = rest.handler.list_devices(&rest.app_id, page).await?;
     let is_last = devices.len() < ASKED as usize;
@@ -57,7 +57,7 @@ async fn next(rest: Rest) -> Result<(Vec<u8>, Option<Rest>)> {
         lines.drain(..names);
     }
     let offset = rest.offset.saturating_add(ASKED);
-    Ok((lines, (!is_last).then_some(Rest { offset, ..rest })))
+    Ok((lines, (!is_last).then_some(ExportRest { offset, ..rest })))
 }
 
 fn without_keys(device: handler::Device) -> Result<Device> {

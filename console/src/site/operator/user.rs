@@ -31,13 +31,13 @@ pub(in crate::site) struct Show {
 struct Details {
     person: Person,
     last_session: Option<Time>,
-    applications: Vec<Held>,
+    applications: Vec<UserApplication>,
     gateways: Vec<String>,
     has_more: bool,
 }
 
 /// An application of the user.
-struct Held {
+struct UserApplication {
     id: String,
     /// True if the viewer has rights to it, too.
     is_own: bool,
@@ -74,7 +74,7 @@ impl Details {
         Self {
             person: listed.into(),
             last_session: last_session.map(|began| Time(began.as_nanos())),
-            applications: applications.map(|id| Held { is_own: own.contains(&id), id }).collect(),
+            applications: applications.map(|id| UserApplication { is_own: own.contains(&id), id }).collect(),
             gateways: gateways.iter().map(ToString::to_string).collect(),
             has_more: more,
         }

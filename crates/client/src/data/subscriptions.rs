@@ -17,12 +17,12 @@ pub(super) struct Subscriptions {
     /// Filters that were requested, in order, until the numbers of their packets are known.
     requested: VecDeque<String>,
     packets: HashMap<u16, String>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingListener>,
 }
 
 /// A listener that waits for its subscription.
 #[derive(Debug)]
-struct Waiting {
+struct WaitingListener {
     filters: Vec<String>,
     done: oneshot::Sender<Result<()>>,
 }
@@ -42,7 +42,7 @@ impl Subscriptions {
 
     /// Answers `done` when all filters are granted or one is refused.
     pub(super) fn wait(&mut self, filters: &[String], done: oneshot::Sender<Result<()>>) {
-        self.waiting.push(Waiting { filters: filters.to_owned(), done });
+        self.waiting.push(WaitingListener { filters: filters.to_owned(), done });
     }
 
     /// Subscribes to the wanted filters, and unsubscribes from all others.

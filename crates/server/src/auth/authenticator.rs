@@ -186,9 +186,9 @@ impl Authenticator {
         let silent_for = || issuer.reachability.silent_for(self.clock.now());
         let can_go_on = self.decision(Now::Silent(silent_for()), before, purpose) == Decision::Allowed;
         let (now, claims, cause) = match self.ask_within_limits(issuer, &question, can_go_on).await? {
-            Asked::Response(Some(claims)) => (Now::Confirmed, Some(claims), None),
-            Asked::Response(None) => (Now::Refused, None, None),
-            Asked::Silence(cause) => (Now::Silent(silent_for()), last, cause),
+            QuestionResult::Response(Some(claims)) => (Now::Confirmed, Some(claims), None),
+            QuestionResult::Response(None) => (Now::Refused, None, None),
+            QuestionResult::Silence(cause) => (Now::Silent(silent_for()), last, cause),
         };
         match (self.decision(now, before, purpose), claims) {
             (Decision::Allowed, Some(claims)) => {
@@ -216,10 +216,10 @@ impl Authenticator {
         issuer: &Arc<Issuer>,
         question: &Question,
         can_go_on: bool,
-    ) -> Result<Asked, AuthError> {
+    ) -> Result<QuestionResult, AuthError> {
         let now = self.clock.now();
         if !issuer.reachability.may_ask(now) {
-            return Ok(Asked::Silence(None));
+            return Ok(QuestionResult::Silence(None));
         }
         let mut outcome = self.cache.join_or(&question.id, now, || self.ask(issuer, question));
         // The question itself has a limit.
@@ -234,10 +234,10 @@ impl Authenticator {
             }
         };
         match outcome {
-            Some(Ok(response)) => Ok(Asked::Response(response)),
-            Some(Err(error)) if error.is_silence() => Ok(Asked::Silence(Some(Arc::new(error)))),
+            Some(Ok(response)) => Ok(QuestionResult::Response(response)),
+            Some(Err(error)) if error.is_silence() => Ok(QuestionResult::Silence(Some(Arc::new(error)))),
             Some(Err(error)) => Err(error),
-            None => Ok(Asked::Silence(None)),
+            None => Ok(QuestionResult::Silence(None)),
         }
     }
 
@@ -299,7 +299,7 @@ fn identified(issuer: &str, client: AccountClient, component: Option<&Arc<Compon
 }
 
 /// Outcome of a question.
-enum Asked {
+enum QuestionResult {
     Response(Response),
     /// There is no response yet; why, if the question failed.
     Silence(Option<Arc<AuthError>>),

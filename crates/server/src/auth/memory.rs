@@ -29,7 +29,7 @@ pub(super) struct CredentialId([u8; 32]);
 
 /// Time and order of a question. Of two responses about a credential, the one to the later question counts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct QuestionTime {
     at: Timestamp,
     /// Orders questions, which the clock cannot if it is set back.
     number: u64,
@@ -77,12 +77,12 @@ impl Default for Entries {
 
 impl Memory {
     /// Numbers a question that is about to be asked.
-    pub(super) fn asking(&self, now: Timestamp) -> Asked {
-        Asked { at: now, number: self.next.fetch_add(1, Ordering::Relaxed) }
+    pub(super) fn asking(&self, now: Timestamp) -> QuestionTime {
+        QuestionTime { at: now, number: self.next.fetch_add(1, Ordering::Relaxed) }
     }
 
     /// Notes that a credential was confirmed, unless a later question was answered already.
-    pub(super) fn confirm(&self, id: CredentialId, entity: &Entity, claims: Arc<Claims>, asked: Asked) {
+    pub(super) fn confirm(&self, id: CredentialId, entity: &Entity, claims: Arc<Claims>, asked: QuestionTime) {
         let mut entries = self.lock();
         if entries.has_later(&id, entity, asked) {
             return;
@@ -92,7 +92,7 @@ impl Memory {
     }
 
     /// Notes that a credential was refused, unless a later question was answered already.
-    pub(super) fn refuse(&self, id: CredentialId, entity: &Entity, asked: Asked) {
+    pub(super) fn refuse(&self, id: CredentialId, entity: &Entity, asked: QuestionTime) {
         let mut entries = self.lock();
         if entries.has_later(&id, entity, asked) {
             return;
@@ -127,7 +127,7 @@ impl Memory {
 
 impl Entries {
     /// Returns true if a question that was asked after this one has been answered.
-    fn has_later(&mut self, id: &CredentialId, entity: &Entity, asked: Asked) -> bool {
+    fn has_later(&mut self, id: &CredentialId, entity: &Entity, asked: QuestionTime) -> bool {
         let confirmed = self.confirmed.get(entity, id).map(|confirmed| confirmed.asked.number);
         let last = confirmed.or_else(|| self.refused.get(id).copied());
         last.is_some_and(|last| last > asked.number)
@@ -152,7 +152,7 @@ mod tests {
     }
 
     impl Memory {
-        fn says(&self, number: usize, is_confirmed: bool, asked: Asked) {
+        fn says(&self, number: usize, is_confirmed: bool, asked: QuestionTime) {
             if is_confirmed {
                 self.confirm(id(number), &app("my-app"), confirmed::tests::claims(), asked);
             } else {

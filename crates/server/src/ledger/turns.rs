@@ -18,7 +18,7 @@ const COSTS: Costs = Costs { job: 100, slack: 0 };
 /// Only its turns may be charged to the budget.
 pub struct Turns {
     budget: Arc<Budget>,
-    queue: Mutex<FairQueue<Waiting>>,
+    queue: Mutex<FairQueue<WaitingOwner>>,
 }
 
 /// One unit of the budget, until it is dropped.
@@ -31,7 +31,7 @@ pub struct OwnerTurn {
     turn: Option<fair_queue::Turn>,
 }
 
-struct Waiting {
+struct WaitingOwner {
     owner: Owner,
     cost: Option<u64>,
     begin: oneshot::Sender<OwnerTurn>,
@@ -64,7 +64,7 @@ impl Turns {
     async fn take_at(self: &Arc<Self>, owner: &Owner, cost: Option<u64>) -> Option<OwnerTurn> {
         let (begin, begins) = oneshot::channel();
         let name: Arc<str> = owner.to_string().into();
-        let waiting = Waiting { owner: owner.clone(), cost, begin };
+        let waiting = WaitingOwner { owner: owner.clone(), cost, begin };
         let number = match cost {
             Some(cost) => self.queue().push_known(&name, 1, cost, waiting),
             None => self.queue().push(&name, 0, waiting),
@@ -90,13 +90,13 @@ impl Turns {
     fn next(self: &Arc<Self>) -> Option<(oneshot::Sender<OwnerTurn>, OwnerTurn)> {
         let mut queue = self.queue();
         let share = self.budget.share_of_room();
-        let (turn, Waiting { owner, cost, begin }) = queue.pop(0, |next| (next.running as u64) < share)?;
+        let (turn, WaitingOwner { owner, cost, begin }) = queue.pop(0, |next| (next.running as u64) < share)?;
         let charge = self.budget.charge(&owner, 1).ok();
         let turn = OwnerTurn { turns: Arc::clone(self), charge, began: Instant::now(), cost, turn: Some(turn) };
         Some((begin, turn))
     }
 
-    fn queue(&self) -> MutexGuard<'_, FairQueue<Waiting>> {
+    fn queue(&self) -> MutexGuard<'_, FairQueue<WaitingOwner>> {
         // No panic can leave it half changed.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -90,7 +90,10 @@ impl Layers {
 
     fn one(mut self, source: String, key: &str, value: impl Serialize) -> Self {
         self.named.insert(key.to_owned());
-        Self { figment: self.figment.merge(Named { name: source, value: Serialized::default(key, value) }), ..self }
+        Self {
+            figment: self.figment.merge(NamedValue { name: source, value: Serialized::default(key, value) }),
+            ..self
+        }
     }
 
     fn explain(&self, error: &figment::Error, would_be_valid: impl Fn(Self) -> bool) -> String {
@@ -198,12 +201,12 @@ impl figment::Provider for WithList {
 }
 
 /// A value with the name of its variable or flag.
-struct Named<T> {
+struct NamedValue<T> {
     name: String,
     value: Serialized<T>,
 }
 
-impl<T: Serialize> figment::Provider for Named<T> {
+impl<T: Serialize> figment::Provider for NamedValue<T> {
     fn metadata(&self) -> Metadata {
         Metadata::named(self.name.clone())
     }

@@ -41,11 +41,11 @@ struct ResponseBody {
 
 /// The part of a response that its client has not read. The body has it, and each piece that was not sent.
 struct Unread {
-    held: Mutex<Held>,
+    held: Mutex<ChargedBytes>,
     sending: Option<Sending>,
 }
 
-struct Held {
+struct ChargedBytes {
     charge: Charge,
     charged: u64,
     bytes: u64,
@@ -68,7 +68,7 @@ impl Reserved {
             return Ok(response);
         }
         let (head, mut body) = response.into_parts();
-        let held = Held { charge: self.charge, charged: BYTES_MIN, bytes: 0 };
+        let held = ChargedBytes { charge: self.charge, charged: BYTES_MIN, bytes: 0 };
         let sending = self.activity.as_ref().map(Activity::begin_response);
         let unread = Arc::new(Unread { held: Mutex::new(held), sending });
         // gRPC encodes a message only when it is asked for: before, nobody knows how large it is.
@@ -158,7 +158,7 @@ impl Unread {
         self.sending.iter().for_each(Sending::note_wanted);
     }
 
-    fn held<T>(&self, change: impl FnOnce(&mut Held) -> T) -> T {
+    fn held<T>(&self, change: impl FnOnce(&mut ChargedBytes) -> T) -> T {
         // Nothing that runs under this lock leaves it half changed.
         change(&mut self.held.lock().unwrap_or_else(PoisonError::into_inner))
     }

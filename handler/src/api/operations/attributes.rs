@@ -20,7 +20,7 @@ const PARALLEL: usize = 8;
 const CHANGE_ENTRIES: usize = 10;
 
 /// The outcome for a device: true if it was changed, false if it was so already.
-pub(crate) type Outcome = (DevId, Result<bool, Error>);
+pub(crate) type AttributeOutcome = (DevId, Result<bool, Error>);
 
 impl Operations {
     /// Changes an attribute of devices, each by itself.
@@ -29,7 +29,7 @@ impl Operations {
         caller: Caller,
         app_id: &AppId,
         (dev_ids, change): (Vec<DevId>, AttributeChange),
-    ) -> Result<Vec<Outcome>, Error> {
+    ) -> Result<Vec<AttributeOutcome>, Error> {
         let (this, app_id, usage) = (self.clone(), app_id.clone(), caller.usage.clone());
         self.access.allow(caller, &app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
         self.applications.check_registered(&app_id).await?;

@@ -6,7 +6,7 @@ use types::DevId;
 
 use crate::{
     Error,
-    api::operations::attributes::{CHANGED_MAX, Outcome},
+    api::operations::attributes::{AttributeOutcome, CHANGED_MAX},
     registry::device::AttributeChange,
 };
 
@@ -23,7 +23,7 @@ pub(crate) fn attribute_change(
     Ok((dev_ids, AttributeChange { key, value }))
 }
 
-pub(crate) fn changed_body(outcomes: Vec<Outcome>) -> body::ChangedDevices {
+pub(crate) fn changed_body(outcomes: Vec<AttributeOutcome>) -> body::ChangedDevices {
     let mut changed = body::ChangedDevices::default();
     for (dev_id, outcome) in outcomes {
         match outcome {
@@ -39,7 +39,7 @@ pub(crate) fn changed_body(outcomes: Vec<Outcome>) -> body::ChangedDevices {
 }
 
 /// The same as a message.
-pub(crate) fn changed_message(outcomes: Vec<Outcome>) -> message::ChangedDevices {
+pub(crate) fn changed_message(outcomes: Vec<AttributeOutcome>) -> message::ChangedDevices {
     let body::ChangedDevices { changed, unchanged, refused } = changed_body(outcomes);
     let refused =
         refused.into_iter().map(|body::RefusedDevice { dev_id, reason }| message::RefusedDevice { dev_id, reason });

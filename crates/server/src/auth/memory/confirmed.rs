@@ -9,7 +9,7 @@ use std::{
 use lru::LruCache;
 use types::Claims;
 
-use super::{Asked, CredentialId};
+use super::{CredentialId, QuestionTime};
 use crate::auth::entity::Entity;
 
 /// The most confirmed credentials that are remembered, of all applications and gateways together.
@@ -17,7 +17,7 @@ pub(in crate::auth) const CREDENTIALS_MAX: usize = 16 * 1024;
 
 /// A credential that was confirmed, and what it may do.
 pub(super) struct Confirmed {
-    pub(super) asked: Asked,
+    pub(super) asked: QuestionTime,
     pub(super) claims: Arc<Claims>,
 }
 
@@ -113,7 +113,7 @@ pub(super) mod tests {
     impl ConfirmedCredentials {
         fn add(&mut self, app_id: &str, number: usize) {
             let (entity, id) = key(app_id, number);
-            let asked = Asked { at: Timestamp::from_millis(0), number: 0 };
+            let asked = QuestionTime { at: Timestamp::from_millis(0), number: 0 };
             self.put(&entity, id, Confirmed { asked, claims: claims() });
         }
 

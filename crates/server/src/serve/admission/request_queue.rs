@@ -34,7 +34,7 @@ struct QueueState {
 }
 
 /// A request that waits for its turn, until it is dropped.
-struct Waiting {
+struct WaitingRequest {
     turn: oneshot::Receiver<Permit>,
     queue: Arc<RequestQueue>,
     owner: Arc<str>,
@@ -84,7 +84,7 @@ impl RequestQueue {
         }
     }
 
-    fn enqueue(self: &Arc<Self>, owner: &Arc<str>, tenant: &Tenant) -> Result<Waiting, Refusal> {
+    fn enqueue(self: &Arc<Self>, owner: &Arc<str>, tenant: &Tenant) -> Result<WaitingRequest, Refusal> {
         let mut state = self.lock();
         let space = self.limits.waiting_max.saturating_sub(state.waiting_count);
         if space == 0 {
@@ -100,7 +100,7 @@ impl RequestQueue {
         state.waiting_count += 1;
         self.start_next(&mut state);
         state.report();
-        Ok(Waiting {
+        Ok(WaitingRequest {
             turn,
             queue: Arc::clone(self),
             owner: Arc::clone(owner),
@@ -139,7 +139,7 @@ impl RequestQueue {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingRequest {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
         // None if it got its turn. If nobody has seen that, the permit is dropped with the receiver.

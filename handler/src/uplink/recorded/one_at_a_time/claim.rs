@@ -105,7 +105,7 @@ impl Claims {
             has_recorded: has_recorded.clone(),
             _ended: ended,
         };
-        let held = Held { claims: self.clone(), app_id: app_id.clone(), key, value, renewed, has_recorded };
+        let held = HeldClaim { claims: self.clone(), app_id: app_id.clone(), key, value, renewed, has_recorded };
         tokio::spawn(held.keep(has_ended));
         Ok(Some(claim))
     }
@@ -121,7 +121,7 @@ impl Claims {
 }
 
 /// A claim while the work goes on.
-struct Held {
+struct HeldClaim {
     claims: Claims,
     app_id: AppId,
     key: Key,
@@ -131,7 +131,7 @@ struct Held {
     has_recorded: Arc<AtomicBool>,
 }
 
-impl Held {
+impl HeldClaim {
     /// Renews the claim until the work has ended.
     async fn keep(self, has_ended: oneshot::Receiver<()>) {
         let renew = |batch: Batch, key| batch.put_until(key, self.value.clone(), self.claims.end());

@@ -20,16 +20,16 @@ fn queue(limits: Limits) -> Arc<RequestQueue> {
 }
 
 /// A request of a tenant that is an owner of its own.
-fn enqueue(queue: &Arc<RequestQueue>, tenant: &str) -> Result<Waiting, Refusal> {
+fn enqueue(queue: &Arc<RequestQueue>, tenant: &str) -> Result<WaitingRequest, Refusal> {
     queue.enqueue(&tenant.into(), &Tenant::new(tenant))
 }
 
-fn put(queue: &Arc<RequestQueue>, tenant: &str, count: usize) -> Vec<Waiting> {
+fn put(queue: &Arc<RequestQueue>, tenant: &str, count: usize) -> Vec<WaitingRequest> {
     (0..count).map(|_| enqueue(queue, tenant).unwrap()).collect()
 }
 
 /// The permits of those that have their turn; the others keep waiting.
-fn admitted(waiting: &mut Vec<Waiting>) -> Vec<Permit> {
+fn admitted(waiting: &mut Vec<WaitingRequest>) -> Vec<Permit> {
     let mut permits = Vec::new();
     waiting.retain_mut(|waiting| match waiting.turn.try_recv() {
         Ok(permit) => {
