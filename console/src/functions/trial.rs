@@ -18,26 +18,26 @@ pub(crate) const MESSAGES_MAX: usize = 10;
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) record: Record,
-    pub(crate) before: Made,
-    pub(crate) now: Made,
+    pub(crate) before: TrialResult,
+    pub(crate) now: TrialResult,
     pub(crate) verdict: Verdict,
 }
 
-/// What functions made of a message.
+/// The result of functions for a message.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Made {
+pub(crate) struct TrialResult {
     /// JSON, or the error of a function.
     pub(crate) text: String,
     /// JSON; empty for none.
     pub(crate) normalized: String,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: TrialOutcome,
     /// The fuel that the functions used; none if one of them failed.
     pub(crate) fuel: Option<u64>,
 }
 
-/// What became of a message.
+/// The kinds of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum TrialOutcome {
     #[default]
     Decoded,
     Failed,
@@ -74,24 +74,24 @@ impl Verdict {
     }
 
     /// The same rules as when stored uplinks are decoded again.
-    fn of(before: &Made, now: &Made) -> Self {
+    fn of(before: &TrialResult, now: &TrialResult) -> Self {
         match (before.outcome, now.outcome) {
-            (Outcome::Failed, Outcome::Failed) => Self::StillFailing,
-            (_, Outcome::Failed) => Self::NewlyFailing,
-            (Outcome::Failed | Outcome::NotConverted, Outcome::Decoded) => Self::NewlyDecoded,
+            (TrialOutcome::Failed, TrialOutcome::Failed) => Self::StillFailing,
+            (_, TrialOutcome::Failed) => Self::NewlyFailing,
+            (TrialOutcome::Failed | TrialOutcome::NotConverted, TrialOutcome::Decoded) => Self::NewlyDecoded,
             _ if is_same(&before.text, &now.text) && is_same(&before.normalized, &now.normalized) => Self::Equal,
             _ => Self::Changed,
         }
     }
 }
 
-impl Made {
+impl TrialResult {
     /// The result when the message arrived.
     fn stored(record: &Record) -> Self {
         let outcome = match record.outcome.as_str() {
-            "failed" | "invalid" => Outcome::Failed,
-            "not_converted" => Outcome::NotConverted,
-            _ => Outcome::Decoded,
+            "failed" | "invalid" => TrialOutcome::Failed,
+            "not_converted" => TrialOutcome::NotConverted,
+            _ => TrialOutcome::Decoded,
         };
         let text = if record.failure.is_empty() { &record.fields } else { &record.failure };
         let (text, normalized) = (text.clone(), record.normalized.clone());
@@ -99,18 +99,18 @@ impl Made {
     }
 
     fn failed(why: String) -> Self {
-        Self { text: why, outcome: Outcome::Failed, ..Self::default() }
+        Self { text: why, outcome: TrialOutcome::Failed, ..Self::default() }
     }
 }
 
-impl From<DryUplinkResult> for Made {
+impl From<DryUplinkResult> for TrialResult {
     fn from(result: DryUplinkResult) -> Self {
         let DryUplinkResult { fields: text, normalized, valid, fuel, .. } = result;
         if !valid {
             return Self { fuel: Some(fuel), ..Self::failed(format!("The validator rejected {text}")) };
         }
         // Whatever runs uses fuel.
-        let outcome = if fuel == 0 && text == "null" { Outcome::NotConverted } else { Outcome::Decoded };
+        let outcome = if fuel == 0 && text == "null" { TrialOutcome::NotConverted } else { TrialOutcome::Decoded };
         Self { text, normalized, outcome, fuel: Some(fuel) }
     }
 }
@@ -132,7 +132,7 @@ pub(crate) async fn compare(
 
 /// Runs functions on a message, and compares the result with the stored one. Nothing is published.
 pub(crate) async fn again(handler: &HandlerClient, functions: &Application, record: Record) -> Result<Trial> {
-    let (before, now) = (Made::stored(&record), run(handler, functions, &record).await?);
+    let (before, now) = (TrialResult::stored(&record), run(handler, functions, &record).await?);
     Ok(Trial { verdict: Verdict::of(&before, &now), record, before, now })
 }
 
@@ -152,12 +152,12 @@ pub(crate) fn count(verdicts: impl IntoIterator<Item = Verdict>) -> Verdicts {
 }
 
 /// Runs the functions on a message with its time and its seed.
-async fn run(handler: &HandlerClient, functions: &Application, record: &Record) -> Result<Made> {
+async fn run(handler: &HandlerClient, functions: &Application, record: &Record) -> Result<TrialResult> {
     let (app, record) = (Some(functions.clone()), record.id.clone());
     match handler.dry_uplink(DryUplinkMessage { app, record, ..DryUplinkMessage::default() }).await {
         Ok(result) => Ok(result.into()),
         // That is how the handler reports a function that fails.
-        Err(error) if error.kind() == Kind::Invalid => Ok(Made::failed(error.to_string())),
+        Err(error) if error.kind() == Kind::Invalid => Ok(TrialResult::failed(error.to_string())),
         Err(error) => Err(error.into()),
     }
 }
@@ -173,22 +173,25 @@ fn is_same(before: &str, now: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn dry(fields: &str, fuel: u64) -> Made {
+    fn dry(fields: &str, fuel: u64) -> TrialResult {
         DryUplinkResult { fields: fields.to_owned(), valid: true, fuel, ..DryUplinkResult::default() }.into()
     }
 
-    fn stored(outcome: &str, fields: &str) -> Made {
+    fn stored(outcome: &str, fields: &str) -> TrialResult {
         let (outcome, fields) = (outcome.to_owned(), fields.to_owned());
-        Made::stored(&Record { outcome, fields, ..Record::default() })
+        TrialResult::stored(&Record { outcome, fields, ..Record::default() })
     }
 
     #[test]
     fn results_are_equal_change_fail_or_recover() {
         let decoded = dry(r#"{"a":1,"b":2}"#, 9);
-        let failed = Made::failed("no".to_owned());
+        let failed = TrialResult::failed("no".to_owned());
         assert_eq!(Verdict::of(&decoded, &dry(r#"{"b":2,"a":1}"#, 8)), Verdict::Equal);
         assert_eq!(Verdict::of(&decoded, &dry(r#"{"b":2}"#, 8)), Verdict::Changed);
-        assert_eq!(Verdict::of(&decoded, &Made { normalized: "[]".to_owned(), ..decoded.clone() }), Verdict::Changed);
+        assert_eq!(
+            Verdict::of(&decoded, &TrialResult { normalized: "[]".to_owned(), ..decoded.clone() }),
+            Verdict::Changed
+        );
         assert_eq!(Verdict::of(&decoded, &failed), Verdict::NewlyFailing);
         assert_eq!(Verdict::of(&failed, &failed), Verdict::StillFailing);
         assert_eq!(Verdict::of(&failed, &decoded), Verdict::NewlyDecoded);

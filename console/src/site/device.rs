@@ -125,7 +125,7 @@ fn dev_id(request: &InApplication) -> Result<DevId> {
     request.parameter("dev_id").parse().map_err(|_| Error::NotFound("device"))
 }
 
-/// What a device's record says, and where that lacks uplinks, history.
+/// The facts in a device's record, and where that lacks uplinks, in history.
 async fn facts(handler: &HandlerClient, (app_id, dev_id): (&AppId, &DevId), device: Device) -> Facts {
     let attributes = device.attributes.iter().map(|(key, value)| (shown(key), shown(value)));
     let mut attributes: Vec<_> = attributes.collect();

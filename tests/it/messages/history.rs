@@ -184,7 +184,7 @@ fn decode_with_duckdb(network: &Network, owner: &Owner, python: &Python) {
     assert_eq!(rows, ["cold 1", "warm 0", "warm 1", "warm 1"]);
 }
 
-/// What a task of Spark does in the program of docs/scale.md, without Spark, and as often as Spark may do it.
+/// Does what a task of Spark does in the program of docs/scale.md, without Spark, and as often as Spark may do it.
 fn decode_files(network: &Network, owner: &Owner, python: &Python) {
     let program = documented_program("def decode(file)").split("\nspark = ").next().unwrap();
     let without_spark: Vec<_> = program.lines().filter(|line| !line.contains("pyspark")).collect();

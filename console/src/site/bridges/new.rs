@@ -58,12 +58,12 @@ struct Uplink {
     /// True if the settings are for that application.
     is_taken: bool,
     codec: String,
-    ours: Outcome,
-    theirs: Outcome,
+    ours: CodecResult,
+    theirs: CodecResult,
 }
 
-/// Result of a codec for it.
-struct Outcome {
+/// The object that a codec returned, or why it returned none.
+struct CodecResult {
     is_decoded: bool,
     text: String,
 }
@@ -141,11 +141,17 @@ impl Uplink {
         let TriedUplink { application_id: id, application_name: name, codec, ours, theirs } = uplink;
         let is_taken = [&id, &name].contains(&&form.application);
         let application = if name.is_empty() { shown(&id) } else { format!("{} ({})", shown(&name), shown(&id)) };
-        Self { application, is_taken, codec: shown(&codec), ours: Outcome::of(ours), theirs: Outcome::of(theirs) }
+        Self {
+            application,
+            is_taken,
+            codec: shown(&codec),
+            ours: CodecResult::of(ours),
+            theirs: CodecResult::of(theirs),
+        }
     }
 }
 
-impl Outcome {
+impl CodecResult {
     fn of(result: Result<String, String>) -> Self {
         match result {
             Ok(json) => Self { is_decoded: true, text: pretty(&json) },

@@ -118,7 +118,7 @@ impl Row {
         }
     }
 
-    /// What stands in place of the time when it was last seen.
+    /// The words in place of the time when it was last seen.
     pub(super) fn unseen(&self) -> &'static str {
         match self.is_known {
             true => "never",

@@ -33,7 +33,7 @@ const FIRST: &str = "first";
 const NEXT: &str = "next";
 /// The box that asks for a first application, too.
 const APPLICATION: &str = "application";
-/// What the form of the first account suggests: all but the password.
+/// The values that the form of the first account suggests: all but the password.
 const SUGGESTED: [(&str, &str); 3] = [("username", "admin"), ("email", "admin@localhost"), (APPLICATION, "yes")];
 
 #[derive(Template)]

@@ -74,10 +74,10 @@ fn diff(before: &str, now: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::functions::trial::Made;
+    use crate::functions::trial::TrialResult;
 
-    fn made(text: &str, fuel: Option<u64>) -> Made {
-        Made { text: text.to_owned(), fuel, ..Made::default() }
+    fn made(text: &str, fuel: Option<u64>) -> TrialResult {
+        TrialResult { text: text.to_owned(), fuel, ..TrialResult::default() }
     }
 
     fn rerun(fields: &str, now: &str, verdict: Verdict) -> Rerun {
