@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::codec::{Codec, javascript};
 
 /// Time of the last change of an object: seconds and nanoseconds since 1970.
-pub(super) type Changed = (i64, i32);
+pub(super) type ChangeTime = (i64, i32);
 
 /// Makes codecs for device profiles.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ pub(crate) struct Device {
     /// Empty for a device that does not join.
     #[serde(default)]
     pub(crate) join_eui: Box<str>,
-    pub(super) changed: Changed,
+    pub(super) changed: ChangeTime,
 }
 
 /// A device profile as the cache file has it.
@@ -53,7 +53,7 @@ pub(super) struct ProfileRecord {
     pub(super) runtime: Runtime,
     pub(super) script: String,
     pub(super) tags: BTreeMap<String, String>,
-    pub(super) changed: Changed,
+    pub(super) changed: ChangeTime,
 }
 
 /// The codec of a device profile, as ChirpStack names it.
@@ -141,6 +141,6 @@ impl From<GetDeviceResponse> for Device {
     }
 }
 
-pub(super) fn changed(timestamp: Option<Timestamp>) -> Changed {
+pub(super) fn changed(timestamp: Option<Timestamp>) -> ChangeTime {
     timestamp.map_or((0, 0), |timestamp| (timestamp.seconds, timestamp.nanos))
 }

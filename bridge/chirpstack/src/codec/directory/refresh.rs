@@ -14,7 +14,7 @@ use types::{Kind, Kinded};
 
 use super::{
     Device, Directory, Profile,
-    records::{Changed, changed},
+    records::{ChangeTime, changed},
 };
 use crate::codec::Codec;
 
@@ -75,7 +75,7 @@ impl Directory {
         result
     }
 
-    async fn list_profiles(&self, tenant_id: &str) -> client::Result<HashMap<String, Changed>> {
+    async fn list_profiles(&self, tenant_id: &str) -> client::Result<HashMap<String, ChangeTime>> {
         let mut listed = HashMap::new();
         for page in 0.. {
             let response = self.api.device_profiles(tenant_id, page * PAGE_ITEMS).await?;
@@ -133,7 +133,7 @@ impl Directory {
         result
     }
 
-    async fn list_devices(&self, application_id: &str) -> client::Result<HashMap<Box<str>, Changed>> {
+    async fn list_devices(&self, application_id: &str) -> client::Result<HashMap<Box<str>, ChangeTime>> {
         let mut listed = HashMap::new();
         for page in 0.. {
             let response = self.api.devices(application_id, page * PAGE_ITEMS).await?;
@@ -147,7 +147,7 @@ impl Directory {
     }
 
     /// The known devices of an application that the list does not have, or has with another time.
-    fn outdated(&self, application_id: &str, listed: &HashMap<Box<str>, Changed>) -> Vec<Arc<Device>> {
+    fn outdated(&self, application_id: &str, listed: &HashMap<Box<str>, ChangeTime>) -> Vec<Arc<Device>> {
         let known = self.imports.lock();
         let devices = known.devices.iter().map(|(_, device)| device);
         devices
