@@ -27,7 +27,7 @@ struct Members {
 /// The name of the device profile in JSON.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct ProfileName {
+struct DeviceProfileName {
     device_profile_name: String,
 }
 
@@ -74,7 +74,7 @@ impl UplinkEvent<'_> {
 
 impl Members {
     fn of_json(members: &RawObject<'_>) -> Self {
-        let ProfileName { device_profile_name } = members.get("deviceInfo").unwrap_or_default();
+        let DeviceProfileName { device_profile_name } = members.get("deviceInfo").unwrap_or_default();
         Self {
             counter: members.get("fCnt").unwrap_or_default(),
             confirmed: members.get("confirmed").unwrap_or_default(),

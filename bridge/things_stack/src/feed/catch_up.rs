@@ -55,7 +55,7 @@ struct Progress {
 
 /// The parts of a stored message that are read.
 #[derive(Deserialize)]
-struct StoredMessage {
+struct StoredHead {
     end_device_ids: DeviceIds,
     received_at: Timestamp,
 }
@@ -129,7 +129,7 @@ impl CatchUp {
             let is_last = page.len() < progress.limit as usize;
             let mut last = progress.after;
             for uplink in page {
-                let Ok(StoredMessage { end_device_ids, received_at }) = serde_json::from_str(uplink.get()) else {
+                let Ok(StoredHead { end_device_ids, received_at }) = serde_json::from_str(uplink.get()) else {
                     metrics::uplink("malformed");
                     tracing::warn!(application = self.application.uid, "a stored uplink names no device or time");
                     continue;
@@ -160,7 +160,7 @@ impl CatchUp {
         let page = self.page(progress.after, 1, Some(SMALL_FIELD)).await?;
         let stored = page.first().and_then(|uplink| serde_json::from_str(uplink.get()).ok());
         let next = Timestamp::from_nanos(progress.after.as_nanos() + 1);
-        progress.after = stored.map_or(next, |StoredMessage { received_at, .. }| received_at.max(next));
+        progress.after = stored.map_or(next, |StoredHead { received_at, .. }| received_at.max(next));
         metrics::dropped("too large");
         tracing::error!(application = self.application.uid, received_at = %progress.after.to_rfc3339(), "dropped a stored uplink that is too large");
         Ok(())

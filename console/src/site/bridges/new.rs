@@ -58,12 +58,12 @@ struct Uplink {
     /// True if the settings are for that application.
     is_taken: bool,
     codec: String,
-    ours: CodecResult,
-    theirs: CodecResult,
+    ours: CodecOutput,
+    theirs: CodecOutput,
 }
 
 /// The object that a codec returned, or why it returned none.
-struct CodecResult {
+struct CodecOutput {
     is_decoded: bool,
     text: String,
 }
@@ -145,13 +145,13 @@ impl Uplink {
             application,
             is_taken,
             codec: shown(&codec),
-            ours: CodecResult::of(ours),
-            theirs: CodecResult::of(theirs),
+            ours: CodecOutput::of(ours),
+            theirs: CodecOutput::of(theirs),
         }
     }
 }
 
-impl CodecResult {
+impl CodecOutput {
     fn of(result: Result<String, String>) -> Self {
         match result {
             Ok(json) => Self { is_decoded: true, text: pretty(&json) },

@@ -172,7 +172,7 @@ struct Identified {
 }
 
 #[derive(Deserialize)]
-struct StoredMessage {
+struct StorageRecord {
     result: Box<RawValue>,
 }
 
@@ -253,7 +253,7 @@ impl ThingsStackClient {
         let mut query = vec![("after", after), ("order", "received_at"), ("limit", limit.as_str())];
         query.extend(fields.map(|fields| ("field_mask", fields)));
         let request = self.get(key, &path, &query).header(ACCEPT, "text/event-stream");
-        let items = self.http.json_stream::<StoredMessage>(request).await?;
+        let items = self.http.json_stream::<StorageRecord>(request).await?;
         Ok(items.into_iter().map(|item| item.result).collect())
     }
 

@@ -30,10 +30,10 @@ pub struct Leases {
 
 /// A lease, renewed until it is dropped.
 pub struct Lease {
-    held: Option<(Arc<HeldLease>, AbortOnDropHandle<()>)>,
+    held: Option<(Arc<LeaseState>, AbortOnDropHandle<()>)>,
 }
 
-struct HeldLease {
+struct LeaseState {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     key: Key,
@@ -50,7 +50,7 @@ impl Leases {
         if !self.is_shared {
             return Ok(Some(Lease { held: None }));
         }
-        let held = Arc::new(HeldLease {
+        let held = Arc::new(LeaseState {
             store: self.store.clone(),
             clock: self.clock.clone(),
             key,
@@ -66,7 +66,7 @@ impl Leases {
     }
 }
 
-impl HeldLease {
+impl LeaseState {
     /// Writes the record, and reads the version that it has then. Returns false after a conflict.
     async fn write(&self, expected: Batch) -> Result<bool, Error> {
         let mut version = self.version.lock().await;
