@@ -1,7 +1,8 @@
 //! Changes of devices, in the network servers first and then in the store.
 //!
 //! Everything that the store can refuse is checked before a network server is told, and the EUIs are claimed until the
-//! change is stored, so that nobody else takes them meanwhile. What was told in vain is put back.
+//! change is stored, so that nobody else takes them meanwhile. If the change fails after that, the network servers get
+//! back what the store has.
 
 use server::status::ErrorChain;
 use types::{ComponentId, DevicePath, Kind, Kinded, Secret};
