@@ -1,7 +1,10 @@
 //! A connection to a single server, to the primary that sentinels name, or to a cluster, which is made again when it
 //! breaks.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use redis::{
     Cmd, FromRedisValue, Pipeline, RedisError, RedisFuture, RedisResult, Value,
@@ -9,7 +12,7 @@ use redis::{
     cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRoutingInfo},
     cmd, from_redis_value,
 };
-use tokio::{sync::Mutex, time::Instant};
+use tokio::time::Instant;
 
 use super::{
     connector::{Connected, Connector, check_primary},
@@ -26,16 +29,29 @@ const NOT_PRIMARY: [&str; 4] = ["READONLY", "MASTERDOWN", "UNBLOCKED", "NOREPLIC
 /// A connection that is made again by the command after one that failed because it broke.
 #[derive(Clone)]
 pub struct Connection {
-    state: Arc<Mutex<State>>,
+    shared: Arc<Shared>,
     is_behind_sentinels: bool,
     db: i64,
 }
 
-struct State {
-    connector: Connector,
-    current: Option<Connected>,
+struct Shared {
+    /// Never locked for long, so that a command that failed does not wait for whoever connects.
+    current: Mutex<Current>,
+    /// Held while somebody connects: the others wait for the result.
+    attempts: tokio::sync::Mutex<Attempts>,
+}
+
+#[derive(Default)]
+struct Current {
+    connected: Option<Connected>,
     /// Counts connections, so that an error gives up none but the one that it came from.
     generation: u64,
+    /// True if the last one was given up.
+    is_given_up: bool,
+}
+
+struct Attempts {
+    connector: Connector,
     failure: Option<(Instant, RedisError)>,
 }
 
@@ -43,9 +59,10 @@ impl Connection {
     /// Connects; a node of a cluster leads to all of it. Fails when the server does not answer.
     pub async fn open(node: &Node, response_timeout: Duration) -> RedisResult<Self> {
         let connector = Connector::new(node.clone(), response_timeout);
-        let mut state = State { connector, current: None, generation: 0, failure: None };
-        state.connection().await?;
-        Ok(Self { state: Arc::new(Mutex::new(state)), is_behind_sentinels: node.has_sentinels(), db: node.db() })
+        let attempts = tokio::sync::Mutex::new(Attempts { connector, failure: None });
+        let shared = Shared { current: Mutex::default(), attempts };
+        shared.connection().await?;
+        Ok(Self { shared: Arc::new(shared), is_behind_sentinels: node.has_sentinels(), db: node.db() })
     }
 
     /// Fails if nothing can be written.
@@ -58,7 +75,9 @@ impl Connection {
 
     /// The addresses of the servers that have parts of the entries; one without a name if it is a single one.
     pub async fn parts(&self) -> RedisResult<Vec<String>> {
-        let (Connected::Cluster(mut cluster), _) = self.current().await? else { return Ok(vec![String::new()]) };
+        let (Connected::Cluster(mut cluster), _) = self.shared.connection().await? else {
+            return Ok(vec![String::new()]);
+        };
         let primaries = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
         let answers = cluster.route_command(cmd("PING"), primaries).await?;
         let mut answers: Vec<(String, String)> = from_redis_value(answers)?;
@@ -69,7 +88,7 @@ impl Connection {
     /// Sends a command to one of [`Connection::parts`].
     pub async fn ask_part<T: FromRedisValue>(&mut self, part: &str, command: Cmd) -> RedisResult<T> {
         let address = part.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
-        match (self.current().await?, address) {
+        match (self.shared.connection().await?, address) {
             ((Connected::Cluster(mut cluster), _), Some((host, port))) => {
                 let node = SingleNodeRoutingInfo::ByAddress { host: host.to_owned(), port };
                 Ok(from_redis_value(cluster.route_command(command, RoutingInfo::SingleNode(node)).await?)?)
@@ -79,20 +98,16 @@ impl Connection {
     }
 
     /// Looks for the primary again before the next command, because this one does not do what it should.
-    pub async fn give_up(&self) {
-        self.state.lock().await.give_up();
-    }
-
-    async fn current(&self) -> RedisResult<(Connected, u64)> {
-        self.state.lock().await.connection().await
+    pub fn give_up(&self) {
+        self.shared.current().give_up();
     }
 
     /// Gives the connection up if an error says that it leads to no primary.
-    async fn judge<T>(&self, result: RedisResult<T>, generation: u64) -> RedisResult<T> {
+    fn judge<T>(&self, result: RedisResult<T>, generation: u64) -> RedisResult<T> {
         if result.as_ref().is_err_and(leads_to_no_primary) {
-            let mut state = self.state.lock().await;
-            if state.generation == generation {
-                state.give_up();
+            let mut current = self.shared.current();
+            if current.generation == generation {
+                current.give_up();
             }
         }
         result
@@ -102,12 +117,12 @@ impl Connection {
 impl ConnectionLike for Connection {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
-            let (connected, generation) = self.current().await?;
+            let (connected, generation) = self.shared.connection().await?;
             let result = match connected {
                 Connected::Server(mut server) => server.send_packed_command(command).await,
                 Connected::Cluster(mut cluster) => cluster.req_packed_command(command).await,
             };
-            self.judge(result, generation).await
+            self.judge(result, generation)
         })
     }
 
@@ -118,12 +133,12 @@ impl ConnectionLike for Connection {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         Box::pin(async move {
-            let (connected, generation) = self.current().await?;
+            let (connected, generation) = self.shared.connection().await?;
             let result = match connected {
                 Connected::Server(mut server) => server.send_packed_commands(pipeline, offset, count).await,
                 Connected::Cluster(mut cluster) => cluster.req_packed_commands(pipeline, offset, count).await,
             };
-            self.judge(result, generation).await
+            self.judge(result, generation)
         })
     }
 
@@ -132,34 +147,51 @@ impl ConnectionLike for Connection {
     }
 }
 
-impl State {
-    async fn connection(&mut self) -> RedisResult<(Connected, u64)> {
-        if let Some(connected) = &self.current {
-            return Ok((connected.clone(), self.generation));
+impl Shared {
+    /// The connection and its generation.
+    async fn connection(&self) -> RedisResult<(Connected, u64)> {
+        if let Some(connection) = self.made() {
+            return Ok(connection);
         }
-        if let Some((at, error)) = &self.failure
+        let mut attempts = self.attempts.lock().await;
+        if let Some(connection) = self.made() {
+            return Ok(connection);
+        }
+        if let Some((at, error)) = &attempts.failure
             && at.elapsed() < PAUSE
         {
             return Err(error.clone());
         }
-        match self.connector.connect().await {
-            Ok(connected) => {
-                self.generation += 1;
-                self.failure = None;
-                Ok((self.current.insert(connected).clone(), self.generation))
-            }
-            Err(error) => {
-                self.failure = Some((Instant::now(), error.clone()));
-                Err(error)
-            }
+        if std::mem::take(&mut self.current().is_given_up) {
+            // The sentinel that named it may be cut off together with an old primary.
+            attempts.connector.skip_sentinel();
         }
+        let connected = attempts.connector.connect().await;
+        attempts.failure = connected.as_ref().err().map(|error| (Instant::now(), error.clone()));
+        connected.map(|connected| self.current().set(connected))
+    }
+
+    fn made(&self) -> Option<(Connected, u64)> {
+        let current = self.current();
+        current.connected.clone().map(|connected| (connected, current.generation))
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        // No panic can leave it half changed.
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Current {
+    fn set(&mut self, connected: Connected) -> (Connected, u64) {
+        self.generation += 1;
+        (self.connected.insert(connected).clone(), self.generation)
     }
 
     /// A cluster's stays, because it finds the primaries by itself.
     fn give_up(&mut self) {
-        if self.current.take_if(|connected| matches!(connected, Connected::Server(_))).is_some() {
-            self.connector.skip_sentinel();
-        }
+        let given_up = self.connected.take_if(|connected| matches!(connected, Connected::Server(_)));
+        self.is_given_up |= given_up.is_some();
     }
 }
 
@@ -171,8 +203,12 @@ fn leads_to_no_primary(error: &RedisError) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use redis::IntoConnectionInfo;
     use testing::{Certificates, PATIENCE, RedisProcess};
-    use tokio::time::{sleep, timeout};
+    use tokio::{
+        net::TcpListener,
+        time::{sleep, timeout},
+    };
 
     use super::{super::settings::StreamSettings, *};
 
@@ -217,6 +253,17 @@ mod tests {
             }
         };
         timeout(PATIENCE, made_again).await.expect("it is not made again");
+    }
+
+    /// An attempt may take an hour by its own setting.
+    #[tokio::test]
+    async fn connecting_takes_no_longer_than_a_response_may() {
+        let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("redis://{}", silent.local_addr().unwrap());
+        let address = url.as_str().into_connection_info().unwrap();
+        let node = Node::with_logins(vec![address], Vec::new(), false, Duration::from_secs(3600)).unwrap();
+        let opened = timeout(PATIENCE, Connection::open(&node, Duration::from_millis(50))).await;
+        assert!(opened.expect("it waits").err().unwrap().is_io_error());
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::node::Node;
 const RETRIES: usize = 3;
 /// The shortest and the longest pause between two attempts.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+const NO_SENTINEL: &str = "no sentinel answers";
 
 /// A connection to one server, or to those of a cluster.
 #[derive(Clone)]
@@ -31,7 +32,7 @@ pub(super) struct Connector {
     /// The sentinel to ask first comes first: it answered last, or those before it named no primary.
     node: Node,
     config: AsyncConnectionConfig,
-    /// Also the maximum time for connecting by sentinels, with all attempts.
+    /// Also the maximum time for connecting by sentinels or to a single server, with all attempts.
     response_timeout: Duration,
 }
 
@@ -49,12 +50,7 @@ impl Connector {
         }
         match self.node.is_cluster {
             Some(true) => self.cluster().await,
-            Some(false) => {
-                let pauses = ExponentialBuilder::new().with_min_delay(BACKOFF.0).with_max_delay(BACKOFF.1);
-                let connect = || self.server(self.node.info());
-                let connecting = connect.retry(pauses.with_max_times(RETRIES).with_jitter()).sleep(sleep);
-                connecting.await.map(Connected::Server)
-            }
+            Some(false) => self.single().await.map(Connected::Server),
             None => {
                 let mut server = self.server(self.node.info()).await?;
                 let description: String = cmd("INFO").arg("cluster").query_async(&mut server).await?;
@@ -71,6 +67,14 @@ impl Connector {
         if self.node.has_sentinels() {
             self.node.sentinels.rotate_left(1);
         }
+    }
+
+    async fn single(&self) -> RedisResult<MultiplexedConnection> {
+        let pauses = ExponentialBuilder::new().with_min_delay(BACKOFF.0).with_max_delay(BACKOFF.1);
+        let connect = || self.server(self.node.info());
+        let connecting = connect.retry(pauses.with_max_times(RETRIES).with_jitter()).sleep(sleep);
+        let connected = timeout(self.response_timeout, connecting).await;
+        connected.unwrap_or_else(|_| Err(no_answer("the server does not answer")))
     }
 
     async fn server(&self, info: ConnectionInfo) -> RedisResult<MultiplexedConnection> {
@@ -100,7 +104,7 @@ impl Connector {
     }
 
     async fn primary(&mut self) -> RedisResult<MultiplexedConnection> {
-        let mut failure = no_answer();
+        let mut failure = no_answer(NO_SENTINEL);
         let count = self.node.sentinels.len();
         // One that hangs leaves time for the others.
         let wait_max = self.response_timeout / u32::try_from(count).unwrap_or(1).max(1);
@@ -108,7 +112,8 @@ impl Connector {
             let Some(sentinel) = self.node.sentinels.first().cloned() else { break };
             // The next one comes first even if the caller waits no longer.
             self.node.sentinels.rotate_left(1);
-            match timeout(wait_max, self.primary_by(&sentinel)).await.unwrap_or_else(|_| Err(no_answer())) {
+            let asked = timeout(wait_max, self.primary_by(&sentinel)).await;
+            match asked.unwrap_or_else(|_| Err(no_answer(NO_SENTINEL))) {
                 Ok(connection) => {
                     self.node.sentinels.rotate_right(1);
                     return Ok(connection);
@@ -146,8 +151,8 @@ pub(super) async fn check_primary(connection: &mut impl ConnectionLike) -> Redis
     }
 }
 
-fn no_answer() -> RedisError {
-    (ErrorKind::Io, "no sentinel answers").into()
+fn no_answer(what: &'static str) -> RedisError {
+    (ErrorKind::Io, what).into()
 }
 
 /// The name by which the sentinels know the primary.

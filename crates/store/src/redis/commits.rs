@@ -95,7 +95,7 @@ async fn confirm<T: FromRedisValue>(
 ) -> RedisResult<T> {
     let (value, confirming): (T, u64) = commands.query_async(&mut *connection).await?;
     if confirming < u64::from(replicas) {
-        connection.give_up().await;
+        connection.give_up();
         return Err((ErrorKind::Io, "too few replicas confirm the change").into());
     }
     Ok(value)
