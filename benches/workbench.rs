@@ -35,8 +35,7 @@ fn row(what: &str, milliseconds: &mut [f64], goal: &str) {
     println!("| {what} | {:.0} ms | {:.0} ms | {goal} |", median(milliseconds), quantile(milliseconds, 0.0));
 }
 
-/// The command line with its files in `dir`, so that the compiled sandbox is cached there, and without the variables of
-/// this bench, which are no settings.
+/// The command line with its files in `dir`, and without the variables of this bench, which are no settings.
 fn airlock(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
     env::vars().filter(|(name, _)| name.starts_with("AIRLOCK_")).for_each(|(name, _)| _ = command.env_remove(name));
@@ -44,7 +43,7 @@ fn airlock(dir: &Path) -> Command {
     command
 }
 
-/// Milliseconds of each run but the first, which compiles the sandbox.
+/// Milliseconds of each run but the first, which reads the files from the disk.
 fn test(dir: &Path, corpus: &Path, options: &[&str]) -> Vec<f64> {
     let run = |_| {
         let start = Instant::now();

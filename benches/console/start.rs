@@ -9,7 +9,7 @@ use crate::{
     server_process::ServerProcess,
 };
 
-/// Starts a server with a new cache of compiled code, and then one that finds it.
+/// Starts a server with an empty cache, and then one with what the first has left there.
 pub(crate) async fn measure(figures: &mut Figures) {
     let cache = tempfile::tempdir().unwrap();
     let setting = format!("AIRLOCK_SANDBOX__CACHE_DIR={}", cache.path().display());

@@ -13,7 +13,7 @@ pub enum Error {
     #[error("sandbox settings not valid: {0}")]
     Settings(&'static str),
     /// Wasmtime refused its configuration or the guest.
-    #[error("cannot compile the built-in guest for this processor")]
+    #[error("cannot load or compile the built-in guest for this processor")]
     Compile(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The operating system has no memory for sandboxes.
     #[error(

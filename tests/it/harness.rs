@@ -375,7 +375,7 @@ pub(crate) fn complaint(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A shared cache of the compiled guest, so that only the first test compiles it.
+/// A cache of loaded functions that all tests share.
 pub(crate) fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
 }

@@ -10,7 +10,7 @@ use airlock_workbench::{self as workbench, Detail, Found, Rules, Totals};
 use runtime::{Engine, Settings};
 use tempfile::TempDir;
 
-/// An engine whose compiled sandbox is shared by all tests.
+/// An engine with the default settings.
 pub fn engine() -> Arc<Engine> {
     Arc::new(Engine::new(&Settings::default()).unwrap())
 }
