@@ -54,6 +54,7 @@ fn the_compiled_guest_is_cached_and_used_only_if_intact() {
 }
 
 #[test]
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "no machine code is built in")]
 fn no_start_compiles_the_built_in_guests() {
     let dir = tempfile::tempdir().unwrap();
     let settings = Settings { cache_dir: Some(dir.path().to_owned()), ..settings() };
