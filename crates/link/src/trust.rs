@@ -17,7 +17,7 @@ use crate::secret_file::{SecretFileError, read};
 
 /// Error of a certificate or a key that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("certificate not valid: must be PEM, as in the announcement of the component")]
+#[error("certificate or key not valid: must be PEM")]
 pub struct CertificateError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
