@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the guest: `build.sh` writes runtime/guest.wasm, its machine code for x86-64 and guest.sums, `build.sh --check` says whether it would be the
-# same bytes. `build.sh --check-changed` does that unless the very same files passed it before with this target directory:
-# a commit can change guest.wasm and guest.sums together, but not what was built here.
+# Builds the guest: `build.sh` writes runtime/guest.wasm, its machine code for x86-64 and guest.sums, `build.sh --check`
+# says whether it would be the same bytes. `build.sh --check-changed` does that unless the very same files passed it
+# before with this target directory: a commit can change guest.wasm and guest.sums together, but not what was built here.
 # `build.sh --packages` says which packages are missing. `build.sh --unmetered FILE` writes a guest that charges no fuel,
 # to measure what charging costs.
 #
@@ -128,7 +128,7 @@ check() {
         cmp "$work/$file" "$guest/../$file" || fail "$file is not what its sources give; run build.sh and commit"
     done
     write_sums >"$target/checked"
-    echo "guest.wasm is what its sources give"
+    echo "guest.wasm and its machine code are what their sources give"
 }
 
 case "${1:-}" in
