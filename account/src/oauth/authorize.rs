@@ -53,6 +53,8 @@ pub(crate) struct ConsentRequest {
     pub(crate) client: ClientId,
     pub(crate) description: String,
     pub(crate) first_party: bool,
+    /// True for the console of this site, for which users are not asked.
+    pub(crate) is_own_console: bool,
     /// The revision of the client that is shown here.
     pub(crate) revision: u32,
     /// The requested scopes.
@@ -90,13 +92,15 @@ impl Account {
         if let Some(user) = user.filter(|user| user.consents_to(target.client.revision(), &parameters.scope)) {
             return self.send_code(user, target, parameters, request).await.map(Authorization::Redirect);
         }
-        if let Some(user) = user.filter(|_| self.is_own_console(&target.client, &target.redirect_uri)) {
+        let is_own_console = self.is_own_console(&target.client, &target.redirect_uri);
+        if let Some(user) = user.filter(|_| is_own_console) {
             let user = self.give_consent(user, target.client.revision(), &parameters.scope).await?;
             return self.send_code(&user, target, parameters, request).await.map(Authorization::Redirect);
         }
         let Target { client: Client { id, description, first_party, revision, .. }, redirect_uri } = target;
         let scope = parameters.scope;
-        let consent = ConsentRequest { client: id, description, first_party, revision, scope, redirect_uri };
+        let consent =
+            ConsentRequest { client: id, description, first_party, is_own_console, revision, scope, redirect_uri };
         Ok(if user.is_some() { Authorization::Ask(consent) } else { Authorization::LogIn(consent) })
     }
 

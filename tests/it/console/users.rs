@@ -46,6 +46,7 @@ async fn operators_see_users_and_others_do_not_learn_of_the_pages() {
         assert_eq!(alice.post(path, &[]).await.status, 404, "{path}");
         let page = Visitor::new(&network.stack.settings().client.auth_server).get(path).await;
         assert!(page.path.starts_with("/users/login"), "{}", page.path);
+        assert!(!page.html.contains("wants to act for you"), "the console is the same site: {}", page.html);
     }
 
     printed(&network.type_command(&["account", "users", "disable", "alice"], ""));

@@ -38,7 +38,7 @@ pub(in crate::http::site) struct Login {
     next: String,
     /// The path of the registration, which goes on at `next`, too.
     register: String,
-    /// The program that sent the user here, if any.
+    /// The program that sent the user here, if any but the console of this site.
     client: Option<String>,
     providers: Vec<ProviderLink>,
 }
@@ -134,7 +134,8 @@ pub(in crate::http::site) async fn page(
     form: Form,
 ) -> Page<Login> {
     let consent_request = consent_request(account, &next).await;
-    let client = consent_request.as_ref().map(|consent| consent.client.to_string());
+    let asking = consent_request.as_ref().filter(|consent| !consent.is_own_console);
+    let client = asking.map(|consent| consent.client.to_string());
     let link = |provider: &Provider| ProviderLink {
         title: provider.title().to_owned(),
         path: format!("/users/login/{}?next={}", provider.name, utf8_percent_encode(&next, NON_ALPHANUMERIC)),
