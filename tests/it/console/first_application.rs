@@ -108,6 +108,7 @@ async fn one_form_leads_from_nothing_to_a_decoded_uplink() {
     for part in [DECODED, "095C37", ">simulated</span>", "What comes next", "Ask the operator"] {
         assert!(page.html.contains(part), "{part}: {}", page.html);
     }
+    assert!(!page.html.contains("network_brokers"), "only operators change settings: {}", page.html);
     let messages = alice.get(&format!("{APPLICATION}/messages")).await;
     assert!(messages.html.contains(DECODED) && messages.html.contains(">simulated</span>"), "{}", messages.html);
     assert!(!alice.get("/console").await.html.contains("First application</h2>"));
