@@ -13,6 +13,8 @@ use crate::Result;
 
 /// Number of messages on which functions are tried.
 pub(crate) const MESSAGES_MAX: usize = 10;
+/// What the handler puts before the reason for which a function failed. Stored failures go without it.
+const REFUSED: &str = "payload function not valid: ";
 
 /// Result of functions for a message, beside the one of others, or the one when it arrived.
 #[derive(Clone, Debug)]
@@ -157,9 +159,14 @@ async fn run(handler: &HandlerClient, functions: &Application, record: &Record) 
     match handler.dry_uplink(DryUplinkMessage { app, record, ..DryUplinkMessage::default() }).await {
         Ok(result) => Ok(result.into()),
         // That is how the handler reports a function that fails.
-        Err(error) if error.kind() == Kind::Invalid => Ok(TrialResult::failed(error.to_string())),
+        Err(error) if error.kind() == Kind::Invalid => Ok(TrialResult::failed(reason(&error.to_string()).to_owned())),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The reason for a failure, as a message has it that is stored.
+fn reason(refusal: &str) -> &str {
+    refusal.strip_prefix(REFUSED).unwrap_or(refusal)
 }
 
 /// Returns true if two texts are the same JSON, whatever the order of their members. Without fields, stored text is
@@ -197,6 +204,13 @@ mod tests {
         assert_eq!(Verdict::of(&failed, &decoded), Verdict::NewlyDecoded);
         let refused = DryUplinkResult { fields: "{}".to_owned(), fuel: 3, ..DryUplinkResult::default() };
         assert_eq!(Verdict::of(&decoded, &refused.into()), Verdict::NewlyFailing);
+    }
+
+    #[test]
+    fn a_failure_reads_as_a_stored_one() {
+        let failure = "the decoder failed (line 1): no";
+        assert_eq!(reason(&format!("payload function not valid: {failure}")), failure);
+        assert_eq!(reason("port not valid: must be below 224"), "port not valid: must be below 224");
     }
 
     #[test]

@@ -52,7 +52,10 @@ impl Rerun {
             || fuel.is_some_and(|fuel| fuel != record.fuel);
         let did_run = !record.functions.is_empty() && record.functions == live.hash;
         let (before, now) = (pretty(&before.text), pretty(&now.text));
-        let diff = if verdict == Verdict::Equal || before == now { String::new() } else { diff(&before, &now) };
+        // A failure now has its line of the source below it, which a stored one has not.
+        let fails_alike = verdict == Verdict::StillFailing && now.starts_with(&before);
+        let is_same = verdict == Verdict::Equal || before == now || fails_alike;
+        let diff = if is_same { String::new() } else { diff(&before, &now) };
         Self {
             version: live.number,
             verdict,
@@ -91,6 +94,9 @@ mod tests {
         assert!(changed.diff.contains("\n-  \"b\": 2\n+  \"b\": 3\n"), "{}", changed.diff);
         assert!(changed.diff.contains("\n   \"a\": 1,\n") && !changed.diff.contains("No newline"), "{}", changed.diff);
         assert_eq!(rerun(r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#, Verdict::Equal).diff, "");
+        let (stored, now) = ("the decoder failed (line 1): no", "the decoder failed (line 1): no\n1 | x\n  | ^");
+        assert_eq!(rerun(stored, now, Verdict::StillFailing).diff, "");
+        assert_ne!(rerun("the decoder used up its fuel", now, Verdict::StillFailing).diff, "");
     }
 
     #[test]
