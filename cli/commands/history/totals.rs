@@ -104,7 +104,7 @@ impl Totals {
             (self.0.written, "kept as corrections"),
             (self.0.published, "published"),
             (self.0.refused, "not taken by all who want them"),
-            (self.0.unwanted, "that nobody wants"),
+            (self.0.unwanted, "not published, because nobody receives them"),
             (self.0.not_published, "not published, because their device is gone"),
         ];
         let counts: Vec<_> =
@@ -263,15 +263,15 @@ mod tests {
     }
 
     #[test]
-    fn corrections_that_nobody_wants_are_no_failure_and_not_published() {
+    fn corrections_that_nobody_receives_are_no_failure_and_not_published() {
         let mut totals = Totals::default();
         for (published, unwanted) in [(2, 0), (0, 1)] {
             let verdicts = Verdicts { changed: published + unwanted, ..Verdicts::default() };
             let (examined, written) = (verdicts.changed, verdicts.changed);
             totals.add(DecodeReport { examined, verdicts, written, published, unwanted, ..DecodeReport::default() });
         }
-        let counts = "3 uplinks: 3 changed, 3 kept as corrections, 2 published, 1 that nobody wants\n";
-        assert!(totals.summary().starts_with(counts), "{}", totals.summary());
+        let counts = "3 kept as corrections, 2 published, 1 not published, because nobody receives them\n";
+        assert!(totals.summary().starts_with(&format!("3 uplinks: 3 changed, {counts}")), "{}", totals.summary());
         totals.check().unwrap();
     }
 }

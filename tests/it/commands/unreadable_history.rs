@@ -85,7 +85,7 @@ async fn files_that_cannot_be_read_are_named() {
         (&["history", "list"][..], "07"),
         (&["history", "decode", "--version", "1"], "1 equal"),
         (&["history", "verify"], "1 equal"),
-        (&["history", "replay", "--dry-run"], "that nobody wants"),
+        (&["history", "replay", "--dry-run"], "that nobody receives"),
     ] {
         let output = line.network.type_command(arguments, "");
         let [printed, said] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));

@@ -65,7 +65,7 @@ impl Sent {
         let named = [
             (report.sent, if is_dry_run { "would be sent" } else { "sent" }),
             (report.refused, "not taken by all who want them"),
-            (report.unwanted, "that nobody wants"),
+            (report.unwanted, "that nobody receives"),
             (report.device_gone, "whose device is gone"),
             (report.never_published, "never published, because the validator refused them"),
             (report.unreadable, "that cannot be read"),
