@@ -10,11 +10,14 @@
 
 mod server_process;
 
-use std::time::{Duration, Instant};
+use std::{
+    future::ready,
+    time::{Duration, Instant},
+};
 
 use api::handler::SimulatedUplinkMessage;
 use client::{Trust, handler::HandlerClient};
-use futures::stream;
+use futures::{StreamExt as _, stream};
 use server_process::{Application, DEVICE, ServerProcess};
 use testing::load::Load;
 use tokio::{
@@ -78,8 +81,7 @@ async fn streams(server: &ServerProcess, application: &Application, time: Durati
             port: 1,
         };
         let end = Instant::now() + time;
-        let uplinks =
-            stream::unfold(uplink, async move |uplink| (Instant::now() < end).then(|| (uplink.clone(), uplink)));
+        let uplinks = stream::repeat(uplink).take_while(move |_| ready(Instant::now() < end));
         streams.spawn(async move {
             let mut answers = handler.simulate_uplinks(uplinks).await.unwrap();
             let mut accepted = 0;
