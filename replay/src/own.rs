@@ -31,10 +31,12 @@ pub(crate) enum Column {
     Recorded,
     Writer,
     Number,
+    /// What `received` lacks in Parquet files.
+    ReceivedNanos,
 }
 
 impl Column {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Kind,
         Self::Outcome,
         Self::Counter,
@@ -46,6 +48,7 @@ impl Column {
         Self::Recorded,
         Self::Writer,
         Self::Number,
+        Self::ReceivedNanos,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -61,6 +64,7 @@ impl Column {
             Self::Recorded => "recorded",
             Self::Writer => "writer",
             Self::Number => "number",
+            Self::ReceivedNanos => "received_nanos",
         }
     }
 }

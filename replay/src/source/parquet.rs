@@ -64,6 +64,10 @@ impl ParquetFile {
         let (own, mut places) = (own::places(&header), [None; COLUMNS]);
         places[..OWN].copy_from_slice(&self::places(&name, &header, names)?);
         own.iter().for_each(|own| places[OWN..].copy_from_slice(own));
+        // The nanoseconds belong to no other column of times.
+        if places[Role::Time as usize].is_none_or(|place| header[place] != "received") {
+            places[OWN + own::Column::ReceivedNanos as usize] = None;
+        }
         let payload = places[Role::Payload as usize].ok_or_else(|| missing(&name, &header))?;
         // Bytes need no encoding.
         let is_text = cells::is_text(&schema.column(payload));

@@ -1,6 +1,7 @@
 //! The uplink of a row.
 
 use history::RecordId;
+use types::Timestamp;
 
 use super::{OWN, cells::Cell};
 use crate::{
@@ -21,7 +22,8 @@ pub(super) fn uplink(mut row: Vec<Option<Cell>>, is_own: bool, encoding: Encodin
         return Ok(Some(uplink));
     }
     let id = own.id().unwrap_or_else(|| uplink.id.clone());
-    Ok(Some(own.read()?.complete(Stored { id, ..uplink })))
+    let time = uplink.time.map(|time| own.exact(time));
+    Ok(Some(own.read()?.complete(Stored { id, time, ..uplink })))
 }
 
 /// Reads the cells that any row has, also of others. Fails if one has another type.
@@ -61,6 +63,12 @@ impl OwnCells {
 
     fn text(&self, column: Column) -> Option<&str> {
         self.cell(column).and_then(Cell::as_text)
+    }
+
+    /// The time with the nanoseconds that its column lacks.
+    fn exact(&self, time: Timestamp) -> Timestamp {
+        let nanos = self.number(Column::ReceivedNanos).unwrap_or_default();
+        Timestamp::from_nanos(time.as_nanos().saturating_add(nanos))
     }
 
     fn id(&self) -> Option<String> {
