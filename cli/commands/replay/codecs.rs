@@ -39,7 +39,7 @@ pub(super) fn load(command: &ReplayCommand, engine: &Engine) -> anyhow::Result<(
     for CodecFile { profile, file } in &command.codec {
         let sources = Sources { dialect: command.dialect.map(Into::into), ..read(file)? };
         let functions = engine.load(&sources, engine.limits());
-        let functions = functions.map_err(|failure| anyhow::Error::msg(describe(&failure, &sources)))?;
+        let functions = functions.map_err(|failure| BadInput::Request(describe(&failure, &sources)))?;
         if !codecs.add(profile.as_deref(), functions) {
             let whose = profile.as_ref().map_or("all devices".to_owned(), |profile| format!("the profile {profile}"));
             let reason = format!("there are two codecs for {whose}: name one, or --codec PROFILE=FILE");

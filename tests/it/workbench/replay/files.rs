@@ -252,5 +252,5 @@ fn what_cannot_run_is_refused_before_anything_is_read() {
     assert!(!dir.path().join("x.sql").exists());
     let mut command = crate::harness::airlock(dir.path());
     let output = run(command.args(["replay", "--from", "in.jsonl", "--codec", "bad.js"]), "");
-    assert!(complaint(&output).contains("cannot be loaded"), "{output:?}");
+    assert!(complaint(&output).contains("cannot be loaded") && output.status.code() == Some(2), "{output:?}");
 }
