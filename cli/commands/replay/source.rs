@@ -120,8 +120,11 @@ fn of_file(
     Ok(match format {
         Format::Jsonl => Box::new(JsonLines::new(name, input)),
         Format::Parquet => {
-            let reason = "Parquet is read from its end: name a file instead of `-`";
-            return Err(BadInput::Request(reason.to_owned()).into());
+            let reason = match command.from.as_str() {
+                "-" => "Parquet is read from its end: name a file instead of `-`".to_owned(),
+                file => format!("{file} is a Parquet file: use --format parquet"),
+            };
+            return Err(BadInput::Request(reason).into());
         }
         Format::Csv => Box::new(CsvFile::open(name, input, &command.column, command.encoding.map(Into::into))?),
     })
@@ -133,6 +136,9 @@ fn unread(name: &str, source: io::Error) -> replay::Error {
 
 /// Lines of JSON begin with a brace, a bracket or a topic; the names of columns have none of these.
 fn by_start(start: &[u8]) -> Format {
+    if start.starts_with(b"PAR1") {
+        return Format::Parquet;
+    }
     let line = start.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
     if line.contains(&b'{') || line.contains(&b'[') || line.is_empty() { Format::Jsonl } else { Format::Csv }
 }

@@ -56,6 +56,20 @@ fn a_file_that_is_not_whole_or_no_parquet_is_refused() {
     }
 }
 
+#[test]
+fn a_file_under_another_name_is_recognized() {
+    let dir = with_codec();
+    fs::write(dir.path().join("plain.dat"), PLAIN).unwrap();
+    let output = run(&mut command(dir.path(), "plain.dat", &COLUMNS), "");
+    assert!(complaint(&output).contains("plain.dat is a Parquet file: use --format parquet"), "{output:?}");
+    assert_eq!(output.status.code(), Some(2));
+    let (found, _) =
+        report(&mut command(dir.path(), "plain.dat", &[&COLUMNS[..], &["--format", "parquet"]].concat()), "");
+    assert_eq!(counts(&found), [1, 1, 1, 1, 0], "{found:#}");
+    let output = run(&mut command(dir.path(), "-", &[]), "PAR1");
+    assert!(complaint(&output).contains("name a file instead of `-`"), "{output:?}");
+}
+
 // Conformance: A replay writes each uplink with both objects, as lines of JSON or as Parquet
 #[test]
 fn a_file_of_rows_has_what_lines_have() {
