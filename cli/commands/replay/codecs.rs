@@ -61,9 +61,13 @@ pub(super) fn unmet(codecs: &Codecs, loaded: &[Codec], report: &Report) -> Optio
         false => format!("`{}`", sanitize(profile)),
     };
     let names = report.profiles.keys().take(NAMES_MAX).map(shown).collect::<Vec<_>>().join(", ");
-    // Without uplinks, there is nothing to choose from.
-    (!unmet.is_empty() && !names.is_empty())
-        .then(|| format!("no uplink has the profile {unmet}: check --codec; the profiles of the uplinks are {names}"))
+    let hint = match names.as_str() {
+        // Without uplinks, there is nothing to choose from.
+        "" => return None,
+        "none" => "the uplinks have no profiles".to_owned(),
+        names => format!("the profiles of the uplinks are {names}"),
+    };
+    (!unmet.is_empty()).then(|| format!("no uplink has the profile {unmet}: check --codec; {hint}"))
 }
 
 /// A codec: a file that may define any of the functions.

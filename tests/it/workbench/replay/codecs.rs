@@ -76,6 +76,9 @@ fn a_profile_that_no_uplink_has_is_named_beside_those_of_the_uplinks() {
                         `Meter`, `Valve`";
         assert!(complaint(&output).contains(expected) && output.status.code() == Some(2), "{codecs:?}: {output:?}");
     }
+    let mut command = airlock(dir.path());
+    let output = run(command.args(["replay", "--from", "-", "--codec", "Metre=Meter.js"]), &uplink(PROFILES[3]));
+    assert!(complaint(&output).contains("check --codec; the uplinks have no profiles"), "{output:?}");
     // Its id has precedence.
     let output = replay(&dir, &["11111111-1111-1111-1111-111111111111=Meter.js", "Meter=Door.js"]);
     assert!(output.status.success(), "{output:?}");
