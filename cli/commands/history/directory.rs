@@ -162,7 +162,7 @@ fn warn_skipped(files: &[Skipped]) -> anyhow::Result<usize> {
         if *is_foreign {
             warn(format_args!("{path} is left out: {reason}"))?;
         } else {
-            warn(format_args!("cannot read {path}: {reason}: its records are missing"))?;
+            warn(format_args!("cannot read {path}: {reason}: records are missing"))?;
         }
     }
     Ok(files.iter().filter(|file| !file.is_foreign).count())
