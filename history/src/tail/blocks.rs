@@ -29,14 +29,12 @@ pub(super) const CHECKED_BYTES_MAX: u64 = 4 << 30;
 #[derive(Debug)]
 pub(super) struct ScannedBlocks {
     pub(super) index: Index,
-    /// Bytes before the last block that have changed.
+    /// Bytes before the last block that have changed; all behind it, if the search there was given up.
     pub(super) changed: u64,
     /// Bytes behind the last block.
     pub(super) rest: u64,
     /// True if these can be the beginning of a block that is being written.
     pub(super) is_begun: bool,
-    /// True if there may be more blocks, because the search behind what has changed was given up.
-    pub(super) may_have_more: bool,
 }
 
 /// Finds the whole blocks of a file. An error if it has none and does not begin like one of ours, or is too large.
@@ -69,9 +67,9 @@ pub(super) fn find_within(file: &File, path: &Path, checked_max: u64) -> Result<
     if parts.has_given_up() {
         // Nothing may be cut off.
         index.bytes = length;
-        return Ok(ScannedBlocks { index, changed: changed + rest, rest: 0, is_begun: false, may_have_more: true });
+        return Ok(ScannedBlocks { index, changed: changed + rest, rest: 0, is_begun: false });
     }
-    Ok(ScannedBlocks { index, changed, rest, is_begun: is_begun(&start, rest), may_have_more: false })
+    Ok(ScannedBlocks { index, changed, rest, is_begun: is_begun(&start, rest) })
 }
 
 fn too_large(path: &Path) -> Error {
@@ -275,10 +273,9 @@ mod tests {
         let bytes = [&first[..], b"changed", &beginning.repeat(1000), &last].concat();
         let found = |checked_max| find_within(&file(&bytes), Path::new("some-file"), checked_max).unwrap();
         let all = found(1 << 30);
-        assert_eq!((places(&all).len(), all.rest, all.may_have_more), (2, 0, false));
+        assert_eq!((places(&all).len(), all.rest), (2, 0));
         let some = found(1 << 20);
         assert_eq!((places(&some), some.index.bytes, some.rest), (vec![(0, first.len())], bytes.len() as u64, 0));
-        assert!(some.may_have_more);
         assert_eq!(some.changed, (bytes.len() - first.len()) as u64);
     }
 

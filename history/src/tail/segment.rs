@@ -25,8 +25,8 @@ pub(crate) struct Segment {
     path: PathBuf,
     pub(crate) file: File,
     index: RwLock<Index>,
-    /// True if it may have blocks that were not found, so that it is not deleted.
-    may_have_more: bool,
+    /// True if it has changed since it was written, so that it is not deleted: there may be more records in it.
+    has_changed: bool,
 }
 
 impl Segment {
@@ -36,7 +36,7 @@ impl Segment {
         let file = File::options().read(true).append(true).create_new(true).open(&path);
         let file = file.map_err(Error::file("create", &path))?;
         sync(dir)?;
-        Ok(Self { name, path, file, index: RwLock::default(), may_have_more: false })
+        Ok(Self { name, path, file, index: RwLock::default(), has_changed: false })
     }
 
     /// Reads a segment that was written before, and cuts off an incomplete block at its end. Blocks that have changed
@@ -49,12 +49,12 @@ impl Segment {
     /// The same, with another bound on the bytes of blocks that are checked.
     fn recover_within(path: PathBuf, checked_max: u64) -> Result<Self, Error> {
         let file = File::options().read(true).append(true).open(&path).map_err(Error::file("open", &path))?;
-        let ScannedBlocks { index, changed, rest, may_have_more, .. } = blocks::find_within(&file, &path, checked_max)?;
+        let ScannedBlocks { index, changed, rest, .. } = blocks::find_within(&file, &path, checked_max)?;
         if rest > 0 {
             tracing::warn!(path = %path.display(), bytes = rest, "the end of history was not written before the stop");
             file.set_len(index.bytes).map_err(Error::file("shorten", &path))?;
         }
-        let segment = Self { may_have_more, ..Self::with_index(path, file, index) };
+        let segment = Self { has_changed: changed > 0, ..Self::with_index(path, file, index) };
         if changed > 0 {
             let path = segment.path.display();
             tracing::error!(%path, bytes = changed, "records of history have changed and are lost");
@@ -80,7 +80,7 @@ impl Segment {
 
     fn with_index(path: PathBuf, file: File, index: Index) -> Self {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Self { name, path, file, index: RwLock::new(index), may_have_more: false }
+        Self { name, path, file, index: RwLock::new(index), has_changed: false }
     }
 
     /// Marks it as one that does not grow any more, also after a restart: the names of its Parquet files follow from
@@ -99,10 +99,10 @@ impl Segment {
         self.sealing().exists()
     }
 
-    /// Deletes it once its records are elsewhere. One that may have others is kept aside, unless there are enough.
+    /// Deletes it once its records are elsewhere. One that has changed is kept aside, unless there are enough.
     pub(crate) fn delete(&self) -> Result<(), Error> {
         let sealing = self.sealing();
-        if !self.may_have_more || !sealing.exists() {
+        if !self.has_changed || !sealing.exists() {
             return remove(&sealing);
         }
         let dir = self.path.parent().unwrap_or(Path::new("."));
@@ -211,13 +211,24 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_searched_to_its_end_is_deleted() {
+    fn a_file_that_has_changed_is_kept_aside_and_others_are_deleted() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("some").with_extension(EXTENSION);
-        fs::write(&path, damaged()).unwrap();
-        let segment = Segment::recover(path).unwrap();
-        segment.begin_seal().unwrap();
-        segment.delete().unwrap();
-        assert_eq!(list(dir.path()).unwrap(), Vec::<PathBuf>::new());
+        let block = |writer| {
+            let mut bytes = Vec::new();
+            block::encode(writer, 1, b"records", &mut Vec::new(), &mut bytes);
+            bytes
+        };
+        let (whole, changed) = ([block(1), block(2)].concat(), [block(1), b"changed".to_vec(), block(2)].concat());
+        for (name, bytes) in [("whole", &whole), ("changed", &changed)] {
+            let path = dir.path().join(name).with_extension(EXTENSION);
+            fs::write(&path, bytes).unwrap();
+            let segment = Segment::recover(path).unwrap();
+            assert_eq!(segment.read_all().unwrap().len(), 2, "{name}");
+            segment.begin_seal().unwrap();
+            segment.delete().unwrap();
+        }
+        let aside = dir.path().join("changed").with_extension(DAMAGED);
+        assert_eq!(fs::read(&aside).unwrap(), changed);
+        assert_eq!(list(dir.path()).unwrap(), [aside]);
     }
 }
