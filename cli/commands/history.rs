@@ -15,8 +15,12 @@ use std::{
 };
 
 use anyhow::ensure;
-use api::{history::Record as StoredRecord, rest::handler::RefusedMessages};
+use api::{
+    history::{Correction, Record as StoredRecord},
+    rest::handler::RefusedMessages,
+};
 use client::HexBytes;
+use serde_json::{Value, json};
 use types::{AppId, Timestamp};
 
 use self::{
@@ -152,7 +156,9 @@ fn recorded(record: &StoredRecord) -> Option<Timestamp> {
 }
 
 async fn info(context: &CommandContext, app_id: &AppId, id: &str) -> anyhow::Result<()> {
-    show_record(context, context.handler_for(app_id).await?.get_record(app_id, id).await?)
+    let record = context.handler_for(app_id).await?.get_record(app_id, id).await?;
+    warn_unreadable(&record.unreadable_files)?;
+    show_record(context, record)
 }
 
 fn show_record(context: &CommandContext, record: StoredRecord) -> anyhow::Result<()> {
@@ -182,7 +188,24 @@ fn show_record(context: &CommandContext, record: StoredRecord) -> anyhow::Result
         (("limits", "Limits"), Cell::numbers(record.limits)),
         (("revision", "Revision"), Some(record.revision).filter(|revision| *revision > 0).into()),
         (("corrects", "Corrects"), record.corrects.into()),
+        (("corrections", "Corrected by"), corrections(&record.corrections)),
     ]))
+}
+
+/// The corrections of a record; nothing if there are none.
+fn corrections(corrections: &[Correction]) -> Cell {
+    if corrections.is_empty() {
+        return Cell::new("", Value::Null);
+    }
+    let text = corrections.iter().map(|Correction { id, revision, version, .. }| match *version {
+        0 => format!("{id} (revision {revision})"),
+        _ => format!("{id} (revision {revision}, version {version})"),
+    });
+    let value = corrections.iter().map(|Correction { id, revision, version, recorded }| {
+        let (version, recorded) = (Some(version).filter(|version| **version > 0), Timestamp::from_nanos(*recorded));
+        json!({"id": id, "revision": revision, "version": version, "recorded": recorded.to_rfc3339()})
+    });
+    Cell::new(text.collect::<Vec<_>>().join(", "), value.collect::<Vec<_>>())
 }
 
 /// Names files of history whose records are missing.
@@ -229,7 +252,7 @@ fn microseconds(microseconds: u64) -> Cell {
 
 /// JSON as text for people, and as a value for programs.
 fn json(text: &str) -> Cell {
-    Cell::new(text, serde_json::from_str(text).unwrap_or(serde_json::Value::Null))
+    Cell::new(text, serde_json::from_str(text).unwrap_or(Value::Null))
 }
 
 /// The pages of records that are wanted.

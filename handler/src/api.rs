@@ -11,7 +11,7 @@ use axum::http::Method;
 use server::telemetry::Health;
 
 use self::operations::Operations;
-pub use self::wire::history::{record_query, whole_record_message};
+pub use self::wire::history::{WholeRecord, record_query, whole_record_message};
 use crate::status::metrics;
 
 /// gRPC and REST on the same paths of one router.

@@ -8,16 +8,12 @@ mod numbers;
 pub(crate) mod overlaps;
 mod uplinks;
 
-use std::time::Duration;
-
 use types::{AppId, DevId, Timestamp};
 
-use crate::{Kind, Query, RecordId, Revisions, Skipped};
+use crate::{Kind, Query, RecordId, Revisions, Skipped, query::CLOCKS_APART_MAX};
 
 /// Maximum number of points of a field.
 pub const CHART_POINTS_MAX: usize = 1000;
-/// Maximum difference between the clocks of handlers.
-const CLOCKS_APART_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Bytes of corrections that are read at once.
 const CORRECTIONS_TOGETHER_BYTES: usize = 4 << 20;
 

@@ -143,6 +143,11 @@ impl History {
         stored::find(&self.reader, app_id, id).await
     }
 
+    /// The newest corrections of an uplink, at most ten, by revision; other records have none.
+    pub async fn corrections(&self, record: &Record) -> Result<Page, Error> {
+        stored::corrections(&self.reader, record).await
+    }
+
     /// Numeric fields of a device over time, as so many points.
     pub async fn chart(&self, query: ChartQuery) -> Result<Chart, Error> {
         self.reader.chart(query).await

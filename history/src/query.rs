@@ -8,7 +8,7 @@ mod heard;
 mod json_path;
 mod shared;
 
-use std::{io, ops::RangeInclusive, path::PathBuf};
+use std::{io, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use types::{AppId, DevId, Timestamp};
 
@@ -30,6 +30,11 @@ pub const LIMIT_MAX: usize = 1000;
 const LIMIT: usize = 50;
 /// Default size of a page in bytes.
 const PAGE_BYTES_MAX: usize = 32 << 20;
+/// Maximum difference between the clocks of handlers.
+pub(crate) const CLOCKS_APART_MAX: Duration = Duration::from_secs(24 * 3600);
+/// Maximum number of corrections of a record that are listed, and their size in bytes.
+const CORRECTIONS_MAX: usize = 10;
+const CORRECTIONS_BYTES_MAX: usize = 2 << 20;
 
 /// Selects records of one application. Conditions that are none select all.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,6 +144,19 @@ impl Query {
     pub fn only(app_id: AppId, id: RecordId) -> Self {
         let after = Some(id.previous()).filter(|_| id > RecordId::first(0));
         Self { after, before: Some(id.next()), limit: 1, ..Self::of(app_id) }
+    }
+
+    /// The newest corrections of a record.
+    pub(crate) fn corrections_of(record: &Record) -> Self {
+        Self {
+            dev_id: Some(record.dev_id.clone()),
+            // They came later, if perhaps by the clock of another handler: older files need not be opened.
+            since: Some(record.id.recorded().minus(CLOCKS_APART_MAX)),
+            revisions: Revisions::CorrectionsOf(record.id..=record.id),
+            limit: CORRECTIONS_MAX,
+            bytes_max: CORRECTIONS_BYTES_MAX,
+            ..Self::of(record.app_id.clone())
+        }
     }
 
     /// All uplinks of an application, without corrections, which are recorded later.

@@ -9,8 +9,8 @@ use anyhow::bail;
 use api::history::Record as StoredRecord;
 use bytes::Bytes;
 use futures::TryStreamExt;
-use handler::api::{record_query, whole_record_message};
-use history::{ExportPart, LIMIT_MAX, Query, RecordId, RecordIdError, Skipped, StoredHistory};
+use handler::api::{WholeRecord, record_query, whole_record_message};
+use history::{ExportPart, LIMIT_MAX, Page, Query, RecordId, RecordIdError, Skipped, StoredHistory};
 use runtime::LimitsByName;
 use types::AppId;
 
@@ -57,7 +57,10 @@ impl Directory {
             let page = self.history.query(query.clone()).await?;
             let new: Vec<_> = page.skipped.into_iter().filter(|file| named.insert(file.path.clone())).collect();
             unread += warn_skipped(&new)?;
-            records.extend(page.records.into_iter().map(|record| whole_record_message((record, LimitsByName::new()))));
+            records.extend(page.records.into_iter().map(|record| {
+                let (limits, corrections) = (LimitsByName::new(), Page::default());
+                whole_record_message(WholeRecord { record, limits, corrections })
+            }));
             query.before = page.next;
             if query.before.is_none() {
                 break;
@@ -74,7 +77,9 @@ impl Directory {
             Ok(record) => {
                 let limits = self.history.limits(&record)?;
                 let limits = limits.or_else(|skipped| warn_skipped_limits(&skipped))?;
-                Ok(whole_record_message((record, limits)))
+                let corrections = self.history.corrections(&record).await?;
+                warn_skipped(&corrections.skipped)?;
+                Ok(whole_record_message(WholeRecord { record, limits, corrections }))
             }
             Err(skipped) => {
                 if self.unread(warn_skipped(&skipped)?) > 0 {

@@ -1,6 +1,7 @@
 //! A directory of history that is only read, also while other processes record there.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     fs,
     path::PathBuf,
@@ -12,7 +13,7 @@ use types::AppId;
 
 use super::limits;
 use crate::{
-    Error, ExportPart, Format, OwnerOf, Page, Query, Record, RecordId, Skipped,
+    Error, ExportPart, Format, Kind, OwnerOf, Page, Query, Record, RecordId, Skipped,
     reader::{Reader, export},
     sealed::name,
     tail::{Tail, disk::Disk},
@@ -65,6 +66,11 @@ impl StoredHistory {
         find(&self.reader, app_id, id).await
     }
 
+    /// The corrections of a record, as [`History::corrections`](crate::History::corrections) returns them.
+    pub async fn corrections(&self, record: &Record) -> Result<Page, Error> {
+        corrections(&self.reader, record).await
+    }
+
     /// All records that are wanted as a file in parts, whatever the limit of the query.
     pub fn export(&self, query: Query, format: Format) -> impl Stream<Item = Result<ExportPart, Error>> + Send + use<> {
         export::export(self.reader.batches(query), format)
@@ -87,4 +93,16 @@ pub(super) async fn find(
     let Page { records, mut skipped, .. } = reader.page(Query::only(app_id.clone(), id)).await?;
     skipped.retain(|skipped| !skipped.is_foreign);
     Ok(records.into_iter().find(|record| record.id == id).ok_or(skipped))
+}
+
+/// The newest corrections of an uplink, the highest revision first; of equal ones the last one counts. Only originals
+/// of uplinks are corrected.
+pub(super) async fn corrections(reader: &Arc<Reader>, record: &Record) -> Result<Page, Error> {
+    if record.kind != Kind::Uplink || record.corrects.is_some() {
+        return Ok(Page::default());
+    }
+    let mut page = reader.page(Query::corrections_of(record)).await?;
+    page.skipped.retain(|skipped| !skipped.is_foreign);
+    page.records.sort_by_key(|record| Reverse(record.revision));
+    Ok(page)
 }

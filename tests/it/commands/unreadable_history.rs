@@ -100,7 +100,9 @@ async fn files_that_cannot_be_read_are_named() {
     assert_eq!(output.status.code(), Some(5));
     let output = line.network.type_command(&["history", "list", "--kind", "up", "--quiet"], "");
     let id = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-    line.typed(&["history", "info", &id]);
+    let output = line.network.type_command(&["history", "info", &id], "");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains(named), "only corrections of it may be missing: {said}");
     let unknown = format!("{}ffffffff", &id[..20]);
     let (_, error) = line.refused(&["history", "info", &unknown], "");
     let expected = "may be in history that cannot be read now: 1000000000000-1990000009000-foreign.parquet: try again";

@@ -79,6 +79,23 @@ async fn records(network: &Network, owner: &Owner) -> Vec<Value> {
     page["records"].as_array().unwrap().iter().rev().cloned().collect()
 }
 
+/// Checks that a record has these corrections, over REST and gRPC.
+async fn check_corrections(network: &Network, owner: &Owner, record: &Value, corrections: &[&Value]) {
+    let id = record["id"].as_str().unwrap();
+    let (_, whole) = owner.ask(&network.handler_http(), "GET", &format!("/history/{id}"), Value::Null).await;
+    let found = whole["corrections"].as_array().cloned().unwrap_or_default();
+    let names = ["id", "revision", "version", "recorded"];
+    let expected = corrections.iter().map(|correction| {
+        let members = names.iter().map(|name| ((*name).to_owned(), correction[*name].clone()));
+        Value::Object(members.collect())
+    });
+    assert_eq!(found, expected.collect::<Vec<_>>(), "{whole}");
+    let found = owner.handler.get_record(&owner.app_id, id).await.unwrap().corrections;
+    let found = found.iter().map(|correction| (json!(correction.id), json!(correction.revision)));
+    let expected = corrections.iter().map(|correction| (correction["id"].clone(), correction["revision"].clone()));
+    assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+}
+
 // Conformance: Stored uplinks are decoded again with other functions
 #[tokio::test(flavor = "multi_thread")]
 async fn other_functions_show_what_they_would_change_and_change_nothing() {
@@ -140,6 +157,10 @@ async fn corrections_are_kept_beside_originals_and_published_once() {
     report(&network, &owner, body).await;
     let (_, message) = next(&mut listener).await;
     assert_eq!((&message["payload_fields"]["celsius"], &message["revision"]), (&json!(255), &json!(2)), "{message}");
+    let after = records(&network, &owner).await;
+    check_corrections(&network, &owner, &before[1], &[&after[6], &after[4]]).await;
+    check_corrections(&network, &owner, &before[2], &[&after[5]]).await;
+    check_corrections(&network, &owner, &after[4], &[]).await;
     network.stack.stop().await;
 }
 

@@ -42,7 +42,7 @@ pub use self::{
         SimulatedUplinkResult, UplinkAnswer, UplinkError, UplinkOutcome,
     },
     found_devices::{FoundDevices, NewestUplinks},
-    history::{Record, RecordList, UNREADABLE_TRAILER},
+    history::{Correction, Record, RecordList, UNREADABLE_TRAILER},
     send_again::{RefusedMessages, SendAgain, SendReport, SendTo},
     silence::Silence,
     version::{

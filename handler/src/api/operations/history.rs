@@ -5,7 +5,6 @@ use std::{future::ready, sync::Arc};
 use ::history::{ChartQuery, ExportPart, Format, Kind, Outcome, Page, Query, Record, RecordId};
 use api::rest::handler::{Chart, DecodeReport, Delivery, SendReport};
 use futures::{Stream, TryStreamExt};
-use runtime::LimitsByName;
 use server::{
     auth::{Caller, Purpose},
     serve::PartTurns,
@@ -17,6 +16,7 @@ use crate::{
     Error,
     api::wire::{
         decode_again::{SentDecodeAgain, SentFunctions},
+        history::WholeRecord,
         send_again::SentSendAgain,
     },
     output::{PublishedMessage, Receivers},
@@ -65,13 +65,8 @@ impl Operations {
         Ok(self.history.export(query, format).try_filter_map(|part| ready(Ok(without_foreign(part)))))
     }
 
-    /// Gets a record, with the limits of its functions as far as they are known.
-    pub(crate) async fn get_record(
-        &self,
-        caller: Caller,
-        app_id: &AppId,
-        id: RecordId,
-    ) -> Result<(Record, LimitsByName), Error> {
+    /// Gets a record, with the limits of its functions as far as they are known, and its corrections.
+    pub(crate) async fn get_record(&self, caller: Caller, app_id: &AppId, id: RecordId) -> Result<WholeRecord, Error> {
         self.allow_history(caller, app_id).await?;
         let record = self.record(app_id, id).await?;
         let now = self.payloads.limits(app_id);
@@ -80,7 +75,8 @@ impl Operations {
             Some(hash) => self.applications.past_limits(hash).await?,
             None => None,
         };
-        Ok((record, limits.unwrap_or_default()))
+        let corrections = self.history.corrections(&record).await?;
+        Ok(WholeRecord { record, limits: limits.unwrap_or_default(), corrections })
     }
 
     /// Says what became of a stored message at each receiver. Webhooks are left out for callers who may not see them, and

@@ -131,14 +131,40 @@ fn unless_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// A record with its limits as JSON.
-pub(crate) fn whole_record_body((record, limits): (Record, LimitsByName)) -> body::Record {
-    body::Record { limits, ..record_body(record) }
+/// A record, with what lists leave out.
+#[derive(Debug)]
+pub struct WholeRecord {
+    /// The record.
+    pub record: Record,
+    /// The limits of its functions, as far as they are known.
+    pub limits: LimitsByName,
+    /// Its corrections.
+    pub corrections: Page,
 }
 
-/// A record with its limits as a message.
-pub fn whole_record_message((record, limits): (Record, LimitsByName)) -> message::Record {
-    message::Record { limits, ..record_message(record) }
+/// A record with its limits and corrections as JSON.
+pub(crate) fn whole_record_body(whole: WholeRecord) -> body::Record {
+    let WholeRecord { record, limits, corrections: Page { records, skipped, .. } } = whole;
+    body::Record {
+        limits,
+        corrections: records.iter().map(correction).collect(),
+        unreadable_files: skipped.iter().map(|skipped| file_name(&skipped.path)).collect(),
+        ..record_body(record)
+    }
+}
+
+fn correction(record: &Record) -> body::Correction {
+    body::Correction {
+        id: record.id.to_string(),
+        revision: record.revision,
+        version: record.version.unwrap_or_default(),
+        recorded: record.id.recorded(),
+    }
+}
+
+/// The same as a message.
+pub fn whole_record_message(whole: WholeRecord) -> message::Record {
+    as_message(whole_record_body(whole))
 }
 
 /// A record as lists have it, as JSON.
@@ -175,12 +201,17 @@ fn record_body(record: Record) -> body::Record {
         seed: if record.functions.is_some() { seed } else { 0 },
         revision: record.revision,
         corrects: record.corrects.map(|id| id.to_string()).unwrap_or_default(),
+        corrections: Vec::new(),
+        unreadable_files: Vec::new(),
     }
 }
 
 /// The same as a message.
 fn record_message(record: Record) -> message::Record {
-    let body = record_body(record);
+    as_message(record_body(record))
+}
+
+fn as_message(body: body::Record) -> message::Record {
     let text = |json: Option<Box<RawValue>>| json.map(|json| json.get().to_owned()).unwrap_or_default();
     let logs = body.logs.into_iter();
     message::Record {
@@ -210,7 +241,14 @@ fn record_message(record: Record) -> message::Record {
         revision: body.revision,
         corrects: body.corrects,
         limits: body.limits,
+        corrections: body.corrections.into_iter().map(correction_message).collect(),
+        unreadable_files: body.unreadable_files,
     }
+}
+
+fn correction_message(body: body::Correction) -> message::Correction {
+    let body::Correction { id, revision, version, recorded } = body;
+    message::Correction { id, revision, version, recorded: recorded.as_nanos() }
 }
 
 /// Parses recorded JSON; none if it is empty, or cannot be parsed any more.

@@ -102,6 +102,26 @@ pub struct Record {
     /// The id of the record that this one corrects.
     #[serde(default, skip_serializing_if = "is_default")]
     pub corrects: String,
+    /// Its corrections, the highest revision first: at most ten, the newest. Lists leave them out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub corrections: Vec<Correction>,
+    /// The files of history that could not be read, and may have corrections of it. Lists leave them out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable_files: Vec<String>,
+}
+
+/// A later result of an uplink, whose record is kept beside the original.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Correction {
+    /// The id of its record.
+    pub id: String,
+    /// Its `revision`.
+    pub revision: u32,
+    /// The number of the version whose functions decoded it, unless it was dropped.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub version: u32,
+    /// When it was recorded.
+    pub recorded: Timestamp,
 }
 
 /// A page of records.
