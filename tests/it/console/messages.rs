@@ -1,6 +1,7 @@
 //! History in the console: lists with filters, and one message, whole.
 
 mod charts;
+mod corrections;
 mod live;
 mod live_end;
 mod live_load;
@@ -11,15 +12,12 @@ use std::{fs, sync::Arc, time::Duration};
 
 use client::account::AccountClient;
 use history::{Environment, History, Kind, NewRecord, Settings};
-use serde_json::{Value, json};
+use serde_json::Value;
 use testing::{FixedRandom, ManualClock};
 use types::{ApplicationRight::MessagesUpRead, Clock};
 
 use super::{DECODER, newest, visitor, visitor::Visitor};
-use crate::{
-    harness::{Network, airlock, next, run},
-    messages::decode_again::decode,
-};
+use crate::harness::{Network, airlock, next, run};
 
 // Conformance: console: devices, messages, downlinks
 #[tokio::test]
@@ -167,20 +165,6 @@ async fn five_thousand_fields_are_whole_on_their_message_and_bounded_elsewhere()
     let tried = visitor.post(&format!("{application}/functions"), &form).await;
     assert!(tried.html.contains("1 changed") && tried.html.contains("field_0&#34;:2"), "{}", tried.html);
     assert!(!tried.html.contains("field_4999"), "{}", tried.html);
-}
-
-#[tokio::test]
-async fn a_correction_is_told_apart_from_what_it_corrects() {
-    let network = Network::start().await;
-    let (alice, visitor) = visitor(&network).await;
-    alice.simulate("dev-1", &[8], 2).await.unwrap();
-    let original = newest(&alice).await;
-    alice.set_functions(["function Decoder(bytes) { return { celsius: bytes[0] }; }", "", ""]).await.unwrap();
-    assert_eq!(decode(&network, &alice, json!({"write": true})).await.0, 200);
-    let list = visitor.get("/console/applications/alice-app/messages?kind=up").await;
-    assert_eq!(list.html.matches("correction 1").count(), 1, "{}", list.html);
-    let page = visitor.get(&format!("/console/applications/alice-app/messages/{}", newest(&alice).await)).await;
-    assert!(page.html.contains(&format!("{original}</a>, as correction 1 of it")), "{}", page.html);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::slice::from_ref;
 
 use api::{
     handler::{Application, Device},
-    history::Record,
+    history::{Correction, Record},
     version::Version,
 };
 use askama::Template;
@@ -80,6 +80,11 @@ impl Show {
     /// Returns true if other functions may help: they ran on an uplink, or an encoder failed.
     fn is_of_functions(&self) -> bool {
         self.record.kind == "up" || FailedLine::of(&self.record.failure).is_some()
+    }
+
+    /// The newest correction of it, and when it was recorded.
+    fn corrected(&self) -> Option<(&Correction, Time)> {
+        self.record.corrections.first().map(|newest| (newest, Time(newest.recorded)))
     }
 
     fn fuel(&self) -> String {
@@ -233,6 +238,7 @@ fn around(source: &str, failed: usize) -> Vec<Line> {
 fn body(record: &Record) -> Value {
     let value = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
     let logs: Vec<_> = record.logs.iter().map(|log| json!({"function": log.function, "fields": log.fields})).collect();
+    let corrections: Vec<_> = record.corrections.iter().map(correction).collect();
     json!({
         "id": record.id,
         "time": Timestamp::from_nanos(record.time).to_rfc3339(),
@@ -259,7 +265,14 @@ fn body(record: &Record) -> Value {
         "seed": record.seed,
         "revision": record.revision,
         "corrects": record.corrects,
+        "corrections": corrections,
+        "unreadable_files": record.unreadable_files,
     })
+}
+
+fn correction(Correction { id, revision, version, recorded }: &Correction) -> Value {
+    let recorded = Timestamp::from_nanos(*recorded).to_rfc3339();
+    json!({"id": id, "revision": revision, "version": version, "recorded": recorded})
 }
 
 #[cfg(test)]
