@@ -7,7 +7,7 @@ use super::compared_result::ComparedResult;
 
 /// Result of decoding an uplink again, compared with the earlier one.
 #[derive(Debug, PartialEq)]
-pub(super) enum Comparison {
+pub(super) enum Verdict {
     /// The same fields.
     Equal,
     /// The same fields as in a correction that an earlier run has kept.
@@ -34,17 +34,17 @@ pub(super) struct Difference {
 }
 
 /// Compares the fields. The order of members does not matter, nor what was logged, nor why functions fail.
-pub(super) fn compare(before: &ComparedResult<'_>, after: &ComparedResult<'_>) -> Comparison {
+pub(super) fn compare(before: &ComparedResult<'_>, after: &ComparedResult<'_>) -> Verdict {
     match (before.outcome.is_failure(), after.outcome.is_failure()) {
-        (true, true) => Comparison::StillFailing,
-        (false, true) => Comparison::NewlyFailing,
-        _ if before.outcome != after.outcome && after.outcome == history::Outcome::Decoded => Comparison::NewlyDecoded,
-        _ => comparison(fields(before, after)),
+        (true, true) => Verdict::StillFailing,
+        (false, true) => Verdict::NewlyFailing,
+        _ if before.outcome != after.outcome && after.outcome == history::Outcome::Decoded => Verdict::NewlyDecoded,
+        _ => verdict(fields(before, after)),
     }
 }
 
 /// Compares everything, to the last unit of fuel.
-pub(super) fn compare_exactly(before: &ComparedResult<'_>, after: &ComparedResult<'_>) -> Comparison {
+pub(super) fn compare_exactly(before: &ComparedResult<'_>, after: &ComparedResult<'_>) -> Verdict {
     let mut differences = fields(before, after);
     for (path, before, after) in [
         ("outcome", before.outcome.as_str(), after.outcome.as_str()),
@@ -64,7 +64,7 @@ pub(super) fn compare_exactly(before: &ComparedResult<'_>, after: &ComparedResul
     if before.fuel != after.fuel {
         differences.push(difference("fuel", Some(before.fuel.into()), Some(after.fuel.into())));
     }
-    comparison(differences)
+    verdict(differences)
 }
 
 /// Those of the functions are last: what the network warned of is before them.
@@ -78,8 +78,8 @@ fn push_text(differences: &mut Vec<Difference>, path: &str, before: &str, after:
     }
 }
 
-fn comparison(differences: Vec<Difference>) -> Comparison {
-    if differences.is_empty() { Comparison::Equal } else { Comparison::Changed(differences) }
+fn verdict(differences: Vec<Difference>) -> Verdict {
+    if differences.is_empty() { Verdict::Equal } else { Verdict::Changed(differences) }
 }
 
 fn fields(before: &ComparedResult<'_>, after: &ComparedResult<'_>) -> Vec<Difference> {
@@ -141,18 +141,18 @@ mod tests {
     fn uplinks_are_equal_change_fail_or_recover() {
         let decoded = |result| compared(Outcome::Decoded, result);
         let (failed, refused) = (compared(Outcome::Failed, ""), compared(Outcome::Invalid, "{}"));
-        assert_eq!(compare(&decoded(r#"{"a":1,"b":2}"#), &decoded(r#"{"b":2,"a":1}"#)), Comparison::Equal);
-        assert_eq!(compare(&failed, &decoded("{}")), Comparison::NewlyDecoded);
-        assert_eq!(compare(&compared(Outcome::NotConverted, ""), &decoded("{}")), Comparison::NewlyDecoded);
-        assert_eq!(compare(&decoded("{}"), &refused), Comparison::NewlyFailing);
-        assert_eq!(compare(&refused, &failed), Comparison::StillFailing);
+        assert_eq!(compare(&decoded(r#"{"a":1,"b":2}"#), &decoded(r#"{"b":2,"a":1}"#)), Verdict::Equal);
+        assert_eq!(compare(&failed, &decoded("{}")), Verdict::NewlyDecoded);
+        assert_eq!(compare(&compared(Outcome::NotConverted, ""), &decoded("{}")), Verdict::NewlyDecoded);
+        assert_eq!(compare(&decoded("{}"), &refused), Verdict::NewlyFailing);
+        assert_eq!(compare(&refused, &failed), Verdict::StillFailing);
     }
 
     #[test]
     fn differences_have_paths_in_which_entries_of_arrays_are_one() {
         let before = compared(Outcome::Decoded, r#"{"a":1,"b":[{"c":1},{"c":2}],"d":null}"#);
         let after = compared(Outcome::Decoded, r#"{"a":2,"b":[{"c":1},{"c":3}],"e":{"f":1}}"#);
-        let Comparison::Changed(differences) = compare(&before, &after) else { panic!() };
+        let Verdict::Changed(differences) = compare(&before, &after) else { panic!() };
         let found: Vec<_> = differences.into_iter().map(|found| (found.path, found.before, found.after)).collect();
         let expected = [
             ("fields.a", Some(json!(1)), Some(json!(2))),
@@ -172,8 +172,8 @@ mod tests {
         let after = |result, warnings: &'static str, fuel| {
             let after = ComparedResult { warnings: warnings.into(), fuel, ..compared(Outcome::Decoded, result) };
             match compare_exactly(&before, &after) {
-                Comparison::Changed(found) => found.into_iter().map(|found| found.path).collect(),
-                comparison => vec![format!("{comparison:?}")],
+                Verdict::Changed(found) => found.into_iter().map(|found| found.path).collect(),
+                verdict => vec![format!("{verdict:?}")],
             }
         };
         assert_eq!(after(r#"{"a":1,"b":2}"#, r#"["mine"]"#, 7), ["Equal"]);

@@ -10,7 +10,7 @@ use types::DevicePath;
 
 use super::{
     DecodeAgain,
-    compare::Comparison,
+    compare::Verdict,
     rerun::{After, Decoding},
     summary,
 };
@@ -176,7 +176,7 @@ fn written_bytes(Decoding { original, .. }: &Decoding, After { decoded, .. }: &A
 /// Returns the new result of an uplink if it decodes to fields that differ from the stored ones.
 fn correctable(decoding: &Decoding) -> Option<&After> {
     let after = decoding.after.as_ref().ok()?;
-    let is_other = matches!(after.comparison, Comparison::Changed(_) | Comparison::NewlyDecoded);
+    let is_other = matches!(after.verdict, Verdict::Changed(_) | Verdict::NewlyDecoded);
     (is_other && outcome(&after.decoded) == Outcome::Decoded).then_some(after)
 }
 

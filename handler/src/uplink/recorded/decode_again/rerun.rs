@@ -10,7 +10,7 @@ use types::{AppId, Kind, Kinded};
 
 use super::{
     DecodeAgain, Functions, Parts,
-    compare::{Comparison, compare, compare_exactly},
+    compare::{Verdict, compare, compare_exactly},
     compared_result::ComparedResult,
 };
 use crate::{
@@ -65,7 +65,7 @@ pub(super) struct Decoding {
 pub(super) struct After {
     pub(super) application: Arc<Application>,
     pub(super) decoded: Decoded,
-    pub(super) comparison: Comparison,
+    pub(super) verdict: Verdict,
     pub(super) fuel_before: u64,
 }
 
@@ -100,8 +100,8 @@ impl Rerun {
         let decodings = results.map(|(((original, newest), setup), (decoded, before))| {
             let after = setup.and_then(|Setup { application, .. }| {
                 let decoded = decoded.ok_or_else(Obstacle::default)?;
-                let (comparison, fuel_before) = self.compare(&original, newest.as_ref(), before.as_ref(), &decoded);
-                Ok(After { application, decoded, comparison, fuel_before })
+                let (verdict, fuel_before) = self.compare(&original, newest.as_ref(), before.as_ref(), &decoded);
+                Ok(After { application, decoded, verdict, fuel_before })
             });
             Decoding { original, newest, after }
         });
@@ -129,7 +129,7 @@ impl Rerun {
         newest: Option<&Record>,
         before: Option<&Decoded>,
         decoded: &Decoded,
-    ) -> (Comparison, u64) {
+    ) -> (Verdict, u64) {
         match (before, &self.functions) {
             (Some(before), _) => {
                 (compare(&ComparedResult::from(before), &ComparedResult::from(decoded)), before.cost.fuel)
@@ -139,12 +139,12 @@ impl Rerun {
             }
             (None, Functions::Given(_)) => {
                 let stored = newest.filter(|_| !self.has_recorded_limits).unwrap_or(original);
-                let comparison = match compare(&ComparedResult::from(stored), &ComparedResult::from(decoded)) {
+                let verdict = match compare(&ComparedResult::from(stored), &ComparedResult::from(decoded)) {
                     // Two functions that are compared correct nothing.
-                    Comparison::Equal if stored.revision > 0 && self.compared.is_none() => Comparison::AlreadyCorrected,
-                    comparison => comparison,
+                    Verdict::Equal if stored.revision > 0 && self.compared.is_none() => Verdict::AlreadyCorrected,
+                    verdict => verdict,
                 };
-                (comparison, stored.fuel)
+                (verdict, stored.fuel)
             }
         }
     }

@@ -7,7 +7,7 @@ use history::RecordId;
 use serde_json::{Value, value::RawValue, value::to_raw_value};
 
 use super::{
-    compare::{Comparison, Difference},
+    compare::{Difference, Verdict},
     compared_result::ComparedResult,
     rerun::{After, Decoding},
 };
@@ -34,22 +34,22 @@ pub(super) fn add_all(report: &mut DecodeReport, decodings: &[Decoding]) {
 
 fn add(report: &mut DecodeReport, verdicts: &mut Verdicts, decoding: &Decoding) {
     report.examined += 1;
-    let After { decoded, comparison, fuel_before, .. } = match &decoding.after {
+    let After { decoded, verdict, fuel_before, .. } = match &decoding.after {
         Ok(after) => after,
         Err(obstacle) => return add_not_repeatable(report, obstacle),
     };
     report.fuel_before += fuel_before;
     report.fuel_after += decoded.cost.fuel;
-    match comparison {
-        Comparison::Equal => verdicts.equal += 1,
-        Comparison::AlreadyCorrected => verdicts.already_corrected += 1,
-        Comparison::NewlyDecoded => verdicts.newly_decoded += 1,
-        Comparison::StillFailing => verdicts.still_failing += 1,
-        Comparison::Changed(differences) => {
+    match verdict {
+        Verdict::Equal => verdicts.equal += 1,
+        Verdict::AlreadyCorrected => verdicts.already_corrected += 1,
+        Verdict::NewlyDecoded => verdicts.newly_decoded += 1,
+        Verdict::StillFailing => verdicts.still_failing += 1,
+        Verdict::Changed(differences) => {
             verdicts.changed += 1;
             add_differences(report, decoding, differences);
         }
-        Comparison::NewlyFailing => {
+        Verdict::NewlyFailing => {
             verdicts.newly_failing += 1;
             add_failure(report, decoding, &reason(&ComparedResult::from(decoded)));
         }
