@@ -220,7 +220,7 @@ async fn a_user_logs_in_and_gets_a_code_by_keyboard_alone() {
     browser.tab_to("main a[href*=ttnctl]").await;
     browser.press(&enter).await;
     browser.wait_for("Log in").await;
-    browser.tab_to("#username").await;
+    browser.wait_until("#username:focus").await;
     browser.press("alice").await;
     browser.tab_to("#password").await;
     browser.press(&format!("{PASSWORD}{enter}")).await;

@@ -51,6 +51,16 @@ async fn every_page_is_accessible_to_those_who_may_see_it() {
 }
 
 #[tokio::test]
+async fn the_first_field_of_a_login_or_a_registration_has_the_focus() {
+    let service = Service::start().await;
+    for path in ["/users/login", "/register"] {
+        let page = Browser::new(&service).get(path).await;
+        let focused: Vec<_> = page.all("[autofocus]").iter().map(|field| field.attr("id")).collect();
+        assert_eq!(focused, [Some("username")], "{path}");
+    }
+}
+
+#[tokio::test]
 async fn redirects_to_the_login_and_back() {
     let service = Service::start_with(with_app()).await;
     Browser::of_user(&service, "alice").await;
