@@ -61,6 +61,8 @@ pub struct Account {
     pub(crate) console: Option<ClientId>,
     /// The users in the settings who may list all users.
     pub(crate) operators: Arc<[UserId]>,
+    /// Those in the console's settings, who see its pages for operators.
+    pub(crate) console_operators: Arc<[UserId]>,
     pub(crate) first_account: Arc<FirstAccount>,
 }
 
@@ -103,6 +105,7 @@ impl Account {
             random,
             console: None,
             operators,
+            console_operators: Arc::default(),
             first_account: Arc::default(),
         };
         account.create_first_clients().await?;
@@ -135,10 +138,10 @@ impl Account {
         Ok(Self { console: Some(client.clone()), ..self })
     }
 
-    /// Lets these users list all users, too, beside those in the settings.
+    /// Lets the operators in the console's settings list all users, too.
     #[must_use]
-    pub fn with_operators(self, more: &[UserId]) -> Self {
+    pub fn with_console_operators(self, more: &[UserId]) -> Self {
         let operators = self.operators.iter().chain(more).cloned().collect();
-        Self { operators, ..self }
+        Self { operators, console_operators: more.into(), ..self }
     }
 }

@@ -35,7 +35,7 @@ pub(super) async fn with_account(
 ) -> anyhow::Result<(Account, Console)> {
     let client_id = &settings.console.client_id;
     let account = account.with_console(client_id, console::Settings::CALLBACK).await?;
-    let account = account.with_operators(&settings.console.operators);
+    let account = account.with_console_operators(&settings.console.operators);
     let place = ConsoleAddress::WithAccount { public_url: account.public_url().to_string() };
     let environment = environment(settings, AccountClient::new(account_url)?, (clock, stop))?;
     let console = Console::new(settings.console.clone(), place, environment);

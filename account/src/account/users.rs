@@ -96,6 +96,12 @@ impl Account {
         Ok(self.operators.contains(user_id) || self.first_operator().get() == Some(user_id))
     }
 
+    /// Returns true for a user who sees the pages for operators of the console of this site.
+    pub(crate) fn sees_operator_pages(&self, user_id: &UserId) -> bool {
+        let is_named = self.console_operators.contains(user_id) || self.first_operator().get() == Some(user_id);
+        self.console.is_some() && is_named
+    }
+
     /// Returns true for first-party clients, and for the console of this site.
     fn is_own_program(&self, client: &Client) -> bool {
         client.owner.is_none() && (client.first_party || self.console.as_ref() == Some(&client.id))

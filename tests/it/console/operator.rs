@@ -298,8 +298,12 @@ async fn a_server_shows_itself_to_its_operators() {
     for _ in 0..10 {
         bobby.simulate("dev-1", &[1], 1).await.unwrap();
     }
-    let visitor = Visitor::logged_in(&network.stack.settings().client.auth_server, "alice").await;
+    let site = &network.stack.settings().client.auth_server;
+    let visitor = Visitor::logged_in(site, "alice").await;
     visitor.get("/console").await;
+    let link = format!("href=\"{PATH}\"");
+    assert!(visitor.get("/users/profile").await.html.contains(&link), "pages of the account lead there, too");
+    assert!(!Visitor::logged_in(site, "bobby").await.get("/users/profile").await.html.contains(&link));
     // What is stored is counted after the start.
     let page = visitor.until(PATH, "<td>user alice</td>\n<td>stored bytes</td>").await;
     let kept = "<span class=\"badge good\">kept</span>";

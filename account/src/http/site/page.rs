@@ -37,6 +37,8 @@ pub(in crate::http::site) struct Frame {
     pub(in crate::http::site) path: String,
     /// True if the console is part of the site.
     pub(in crate::http::site) has_console: bool,
+    /// True if the viewer sees the console's pages for operators.
+    pub(in crate::http::site) is_operator: bool,
 }
 
 pub(in crate::http::site) struct Page<T> {

@@ -42,6 +42,7 @@ pub(in crate::http::site) struct EntityRequest<E: SiteEntity> {
 struct PageRequest {
     path: String,
     has_console: bool,
+    is_operator: bool,
     notice: Option<Notice>,
 }
 
@@ -81,7 +82,8 @@ impl<E: SiteEntity> EntityRequest<E> {
 impl PageRequest {
     fn frame(&self, session: Option<&Session>) -> Frame {
         let username = session.map(|session| session.profile().username.to_string());
-        Frame { username, notice: self.notice, path: self.path.clone(), has_console: self.has_console }
+        let Self { has_console, is_operator, notice, .. } = *self;
+        Frame { username, notice, path: self.path.clone(), has_console, is_operator }
     }
 }
 
@@ -114,7 +116,8 @@ impl FromRequestParts<Account> for MaybeViewer {
         let session = <Session as OptionalFromRequestParts<Account>>::from_request_parts(parts, account).await?;
         let done = Query::<NoticeQuery>::try_from_uri(&parts.uri).map(|Query(query)| query.done).unwrap_or_default();
         let (path, has_console) = (parts.uri.path().to_owned(), account.console.is_some());
-        let request = PageRequest { path, has_console, notice: done.parse().ok() };
+        let is_operator = session.as_ref().is_some_and(|session| account.sees_operator_pages(session.user_id()));
+        let request = PageRequest { path, has_console, is_operator, notice: done.parse().ok() };
         Ok(Self { session, request })
     }
 }
