@@ -27,7 +27,12 @@ use super::{
     page::{Frame, Page},
     viewer::{InApplication, Sent},
 };
-use crate::{Error, Result, form::drafts::Fields, functions::failed_line::FailedLine, messages::playground};
+use crate::{
+    Error, Result,
+    form::drafts::Fields,
+    functions::failed_line::FailedLine,
+    messages::{history::parameters, playground},
+};
 
 #[derive(Template)]
 #[template(path = "functions.html")]
@@ -169,7 +174,9 @@ fn with_candidate(request: &InApplication, form: FunctionsForm, state: State, ca
     Page::new(Show { frame, app_id, tab: "functions", form, state, playground, candidate })
 }
 
-/// Redirects to the page, with a notice of what was done.
-fn done(request: &InApplication, notice: &str) -> Response {
-    Redirect::to(&format!("{}/functions?done={notice}", request.path())).into_response()
+/// Redirects to the page, with a notice of what was done and the device on whose messages functions are tried.
+fn done(request: &InApplication, notice: &str, device: &str) -> Response {
+    let asked = [("done", notice), ("device", device)];
+    let asked = parameters(asked.into_iter().filter(|(_, value)| !value.is_empty()));
+    Redirect::to(&format!("{}/functions?{asked}", request.path())).into_response()
 }

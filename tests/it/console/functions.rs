@@ -43,6 +43,7 @@ async fn functions_are_tried_on_the_last_messages_and_then_saved() {
 
     let saved = visitor.post(PATH, &form("save")).await;
     assert!(saved.html.contains("Saved.") && saved.value("base") == "2", "{}", saved.html);
+    assert_eq!(saved.value("device"), "dev-1", "the next change is tried on it, too");
     let live = alice.handler.get_version(&alice.app_id, 0).await.unwrap();
     assert_eq!((live.functions.unwrap().decoder.as_str(), live.note.as_str()), (MENDED, "mended"));
 }

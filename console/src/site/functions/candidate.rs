@@ -141,7 +141,7 @@ impl ResultsRow {
 pub(in crate::site) async fn submit(request: InApplication, sent: Sent) -> Result<Response, Failure> {
     let form = ShareForm::of(&sent);
     match change(&request, &sent, &form).await {
-        Ok(notice) => Ok(done(&request, notice)),
+        Ok(notice) => Ok(done(&request, notice, "")),
         Err(Error::LoggedOut) => Err(Error::LoggedOut.into()),
         Err(error) => refused(&request, form, error).await,
     }

@@ -46,7 +46,7 @@ pub(super) async fn for_all(request: &InApplication, form: &FunctionsForm) -> Re
         1 => "saved",
         _ => "overtaken",
     };
-    Ok(done(request, notice))
+    Ok(done(request, notice, &form.device))
 }
 
 /// Gives the functions to a share of the devices. They are compared with what is live, so that must be what it was.
@@ -60,7 +60,7 @@ pub(super) async fn for_share(request: &InApplication, form: &FunctionsForm) -> 
     let trial = Trial { app_id, share_percent: percent("share", &form.share)?, ..Trial::default() };
     let (functions, note) = (Some(form.functions.clone()), form.note.clone());
     handler.create_candidate(NewCandidate { functions, note, link: String::new(), trial: Some(trial) }).await?;
-    Ok(done(request, "shared"))
+    Ok(done(request, "shared", &form.device))
 }
 
 /// Shows what somebody else changed, and what was typed. Saving again replaces it.
