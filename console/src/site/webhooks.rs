@@ -104,7 +104,7 @@ pub(super) async fn create(request: InApplication, sent: Sent) -> Result<Respons
 
 /// The page with a form that was sent when the login had expired, or a service was away.
 pub(super) async fn draft(request: &InApplication, sent: &Sent) -> Result<Response, Failure> {
-    let mut page = page(request, WebhookForm::of(sent), None).await?;
+    let mut page = page(request, WebhookForm::of_draft(sent), None).await?;
     page.template_mut().is_draft = true;
     Ok(page.into_response())
 }

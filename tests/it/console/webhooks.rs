@@ -299,4 +299,9 @@ async fn a_refused_form_comes_back_without_its_secrets() {
     for secret in ["token-of-mine", "key-of-mine"] {
         assert!(!page.html.contains(secret), "{secret}: {}", page.html);
     }
+
+    let form = [("id", "my-hook"), ("url", "no-url-of-mine"), ("headers", ""), ("secret", "")];
+    let page = visitor.post(PATH, &form).await;
+    assert!(page.status == 400 && page.html.contains("no-url-of-mine"), "{}: {}", page.status, page.html);
+    assert!(!page.html.contains("Type them again") && !page.html.contains("Type it again"), "{}", page.html);
 }

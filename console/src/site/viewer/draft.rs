@@ -72,7 +72,8 @@ async fn keep(console: &Console, session: &Session, form: Request) -> Result<Str
 fn is_secret(path: &str, (name, value): &(String, String)) -> bool {
     // A URL that is refused for its password has it nevertheless.
     let has_password = path == NETWORK && name.ends_with("_url") && value.contains('@');
-    has_password || SECRET.contains(&name.as_str())
+    // Where nothing was typed, the form need not ask for it again.
+    has_password || (SECRET.contains(&name.as_str()) && !value.is_empty())
 }
 
 fn is_away(response: &Response) -> bool {
@@ -136,6 +137,7 @@ mod tests {
     fn secrets_are_not_kept_also_in_a_url() {
         let is_secret = |name: &str, value: &str| is_secret(NETWORK, &(name.to_owned(), value.to_owned()));
         assert!(is_secret("api_key", "key") && is_secret("mqtt_url", "mqtt://me:word@host"));
+        assert!(!is_secret("api_key", ""), "nobody has typed it");
         assert!(!is_secret("mqtt_url", "mqtt://host") && !is_secret("application", "app1@tenant1"));
     }
 }

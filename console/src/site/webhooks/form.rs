@@ -20,6 +20,10 @@ pub(super) struct WebhookForm {
     headers: Secret,
     /// No page has it.
     secret: Secret,
+    /// True if headers were typed, which have to be typed again.
+    pub(super) lost_headers: bool,
+    /// The same for the key.
+    pub(super) lost_secret: bool,
 }
 
 impl From<WebhookTemplate> for WebhookForm {
@@ -32,7 +36,15 @@ impl WebhookForm {
     pub(super) fn of(sent: &Sent) -> Self {
         let text = |name: &str| sent.value(name).trim().to_owned();
         let (id, url, events) = (text("id"), text("url"), text("events"));
-        Self { id, url, events, headers: Secret::new(text("headers")), secret: Secret::new(text("secret")) }
+        let (headers, secret) = (text("headers"), text("secret"));
+        let (lost_headers, lost_secret) = (!headers.is_empty(), !secret.is_empty());
+        Self { id, url, events, headers: Secret::new(headers), secret: Secret::new(secret), lost_headers, lost_secret }
+    }
+
+    /// The form as a draft. That lacks what is secret and was typed, and has these fields if they were empty.
+    pub(super) fn of_draft(sent: &Sent) -> Self {
+        let is_lost = |name: &str| sent.values(name).next().is_none();
+        Self { lost_headers: is_lost("headers"), lost_secret: is_lost("secret"), ..Self::of(sent) }
     }
 
     /// The webhook. The handler checks the rest.
@@ -56,7 +68,7 @@ mod tests {
             url: "https://example.com".into(),
             events: "up, down/acks".into(),
             headers: Secret::new("Authorization: Bearer a:b\r\n\r\nx-y:z"),
-            secret: Secret::default(),
+            ..WebhookForm::default()
         };
         let (id, webhook) = form.webhook().unwrap();
         assert_eq!((id.as_str(), webhook.url.as_str()), ("my-hook", "https://example.com"));
@@ -66,5 +78,16 @@ mod tests {
         assert!(webhook.secret.is_none());
         assert!(WebhookForm { headers: Secret::new("no"), ..form.clone() }.webhook().is_err());
         assert!(WebhookForm { id: "NO".into(), ..form }.webhook().is_err());
+    }
+
+    #[test]
+    fn only_what_was_typed_has_to_be_typed_again() {
+        let sent = |fields: &[(&str, &str)]| {
+            Sent(fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+        };
+        let lost = |form: WebhookForm| (form.lost_headers, form.lost_secret);
+        assert_eq!(lost(WebhookForm::of(&sent(&[("headers", " \r\n"), ("secret", "key")]))), (false, true));
+        assert_eq!(lost(WebhookForm::of_draft(&sent(&[("url", "x"), ("headers", "")]))), (false, true));
+        assert_eq!(lost(WebhookForm::from(WebhookTemplate::named("n8n").unwrap())), (false, false));
     }
 }
