@@ -28,7 +28,7 @@ use crate::{
         FORM_BYTES_MAX,
         device::fields::becomes_draft,
         failure::{Failure, Problem},
-        page::{Frame, Page},
+        page::{Frame, Page, grouped},
         viewer::{InApplication, Sent},
     },
 };
@@ -55,8 +55,8 @@ impl Import {
         FORM_BYTES_MAX - "&override=yes".len()
     }
 
-    fn rows_max(&self) -> usize {
-        ROWS_MAX
+    fn rows_max(&self) -> String {
+        grouped(ROWS_MAX as u64)
     }
 }
 

@@ -34,7 +34,8 @@ async fn a_file_is_imported_after_somebody_has_seen_what_it_would_do() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;
     let table = visitor.get("/console/applications/alice-app").await;
-    assert!(visitor.get(&table.link("Import")).await.html.contains("Import devices"));
+    let page = visitor.get(&table.link("Import")).await;
+    assert!(page.html.contains("Import devices") && page.html.contains("At most 10,000 devices"), "{}", page.html);
     let preview = visitor.post(IMPORT, &[("devices", &file())]).await;
     let text = "1 to register, 1 to change, 0 as they are, 1 refused";
     assert!(preview.html.contains(text) && preview.html.contains("Import 2 devices"), "{}", preview.html);
