@@ -19,8 +19,8 @@ pub enum IdError {
     },
     /// The text is too long or has characters that ids cannot have.
     #[error(
-        "{what} not valid: has wrong format. IDs can contain lowercase letters, numbers, dashes and underscores \
-         (single ones, between letters or numbers) and should have 2 to {LENGTH_MAX} characters"
+        "{what} not valid: must have 2 to {LENGTH_MAX} characters, which are lowercase letters, digits, and single dashes \
+         or underscores between them"
     )]
     Format {
         /// The kind of id.
@@ -238,6 +238,10 @@ mod tests {
         for id in ["a", "-ab", "ab-", "a--b", "a-_b", "Ab", "a b", "ä1", "a/b", "a.b", "a+", "#", &"a".repeat(37)] {
             assert_eq!(id.parse::<AppId>(), Err(IdError::Format { what: "AppID" }), "{id}");
         }
+        let error = "Bob".parse::<Username>().unwrap_err().to_string();
+        let must =
+            "must have 2 to 36 characters, which are lowercase letters, digits, and single dashes or underscores";
+        assert_eq!(error, format!("Username not valid: {must} between them"));
         assert_eq!("".parse::<DevId>(), Err(IdError::Empty { what: "DevID" }));
     }
 }

@@ -160,7 +160,7 @@ async fn a_refused_join_names_the_reason_and_changes_nothing() {
         ),
         (
             message(&|it| it.dev_id = "No Device".to_owned()),
-            (Code::InvalidArgument, "DevID not valid: has wrong format"),
+            (Code::InvalidArgument, "DevID not valid: must have 2 to 36 characters"),
             false,
         ),
     ];

@@ -10,7 +10,7 @@ async fn explains_invalid_registrations() {
     let good = json!({"username": "alice", "email": "alice@example.com", "password": PASSWORD});
     let characters = |count: usize| json!("ö".repeat(count));
     let cases = [
-        ("username", json!("Alice"), 400, "Username not valid: has wrong format"),
+        ("username", json!("Alice"), 400, "Username not valid: must have 2 to 36 characters"),
         ("username", json!(""), 400, "can not be empty"),
         ("username", json!(7), 400, "expected a string"),
         ("email", json!("alice"), 400, "email not valid: must look like name@example.com"),
