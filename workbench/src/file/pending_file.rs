@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -39,8 +39,11 @@ impl PendingFile {
             Ok(metadata) if !metadata.is_file() => Kind::Stream(File::options().write(true).open(&path)?),
             // A file that is to be committed is readable for others, as far as it was before.
             before => {
-                let permissions = before.map_or_else(|_| fs::Permissions::from_mode(0o644), |it| it.permissions());
-                Kind::Whole(tempfile::Builder::new().permissions(permissions).tempfile_in(directory_of(&path))?)
+                let mode = before.map_or(0o644, |it| it.permissions().mode());
+                let mut options = File::options();
+                options.read(true).write(true).create_new(true).mode(mode);
+                // Not with `tempfile_in`, whose errors name a file that nobody knows.
+                Kind::Whole(tempfile::Builder::new().make_in(directory_of(&path), |path| options.open(path))?)
             }
         };
         Ok(Self { path, file })
@@ -113,6 +116,7 @@ mod tests {
         save(&link, "new").unwrap();
         assert!(fs::read_to_string(&path).unwrap() == "new" && link.is_symlink());
         save(Path::new("/dev/null"), "gone").unwrap();
-        assert!(save(&dir.path().join("no/such"), "").is_err() && save(dir.path(), "").is_err());
+        let error = save(&dir.path().join("no/such"), "").unwrap_err();
+        assert!(!error.to_string().contains(".tmp") && save(dir.path(), "").is_err(), "{error}");
     }
 }
