@@ -43,13 +43,13 @@ pub(crate) enum History {
         dir: Option<PathBuf>,
     },
     /// Run other functions on stored uplinks, and report what changes; exit code 1 if any newly fail, 5 if files cannot
-    /// be read
+    /// be read or nobody has room for corrections
     #[command(
         after_help = "Examples:\n  airlock history decode --functions decoder.js --since 7d\n  airlock history decode --since 7d --write --publish"
     )]
     Decode(Decode),
     /// Send stored uplinks and events again, the oldest first; exit code 1 if any are refused, 5 if files
-    /// cannot be read
+    /// cannot be read or nobody has room
     #[command(
         after_help = "Examples:\n  airlock history replay --since 2h --dry-run\n  airlock history replay --since 2h\n  airlock history replay --since 7d --kind up --to webhook my-hook --rate 50\n  airlock history replay --device my-device --to topic backfill"
     )]
