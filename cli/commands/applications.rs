@@ -70,20 +70,20 @@ pub(crate) async fn run(command: Applications, context: &CommandContext) -> anyh
         Applications::Euis { app_id, command } => euis::run(command, &context.application(app_id)?, context).await,
         Applications::Collaborators { command } => collaborators::run(command, context).await,
         Applications::Silence { time, app_id } => silence::run(context, context.application(app_id)?, time).await,
-        Applications::Pf { command } => {
+        Applications::Pf { app_id, command } => {
             let get = PayloadFunctions::Get { version: None };
-            functions(command.unwrap_or(get), context).await
+            functions(command.unwrap_or(get), &context.application(app_id)?, context).await
         }
     }
 }
 
-async fn functions(command: PayloadFunctions, context: &CommandContext) -> anyhow::Result<()> {
+async fn functions(command: PayloadFunctions, app_id: &AppId, context: &CommandContext) -> anyhow::Result<()> {
     match command {
-        PayloadFunctions::Get { version } => functions::get(context, version).await,
-        PayloadFunctions::Set(set) => functions::set(context, set).await,
-        PayloadFunctions::Share(change) => candidates::share(context, change).await,
-        PayloadFunctions::Promote => candidates::promote(context).await,
-        PayloadFunctions::Abandon => candidates::abandon(context).await,
+        PayloadFunctions::Get { version } => functions::get((context, app_id), version).await,
+        PayloadFunctions::Set(set) => functions::set((context, app_id), set).await,
+        PayloadFunctions::Share(change) => candidates::share((context, app_id), change).await,
+        PayloadFunctions::Promote => candidates::promote(context, app_id).await,
+        PayloadFunctions::Abandon => candidates::abandon(context, app_id).await,
     }
 }
 

@@ -189,8 +189,11 @@ pub(crate) enum Applications {
         #[arg(long, value_name = "ID", add = completion::applications())]
         app_id: Option<AppId>,
     },
-    /// Show or set the payload functions of the selected application
+    /// Show or set the payload functions of an application
     Pf {
+        /// Application [default: the selected one]
+        #[arg(long, global = true, value_name = "ID", add = completion::applications())]
+        app_id: Option<AppId>,
         #[command(subcommand)]
         command: Option<PayloadFunctions>,
     },
@@ -237,7 +240,9 @@ pub(crate) enum ApplicationCollaborators {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PayloadFunctions {
     /// Print the payload functions
-    #[command(after_help = "Examples:\n  airlock applications pf get\n  airlock applications pf get --version 3")]
+    #[command(
+        after_help = "Examples:\n  airlock applications pf get\n  airlock applications pf get --version 3 --app-id my-app"
+    )]
     Get {
         /// Number of an older version [default: the functions that are live]
         #[arg(long, value_name = "N", value_parser = version())]

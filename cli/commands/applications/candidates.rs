@@ -37,11 +37,10 @@ pub(super) async fn start(
 }
 
 /// Prints the results of both versions, after a change if there is one.
-pub(super) async fn share(context: &CommandContext, change: ShareChange) -> anyhow::Result<()> {
-    let app_id = context.application(None)?;
-    let handler = context.handler_for(&app_id).await?;
-    let mut candidate = match handler.get_candidate(&app_id).await {
-        Err(error) if error.kind() == Kind::NotFound => return Err(missing(context, &handler, &app_id, error).await),
+pub(super) async fn share((context, app_id): (&CommandContext, &AppId), change: ShareChange) -> anyhow::Result<()> {
+    let handler = context.handler_for(app_id).await?;
+    let mut candidate = match handler.get_candidate(app_id).await {
+        Err(error) if error.kind() == Kind::NotFound => return Err(missing(context, &handler, app_id, error).await),
         found => found?,
     };
     let ShareChange { share, margin, uplinks_min } = change;
@@ -76,18 +75,16 @@ async fn missing(
 }
 
 /// Makes the version live for all devices.
-pub(super) async fn promote(context: &CommandContext) -> anyhow::Result<()> {
-    let app_id = context.application(None)?;
-    let version = context.handler_for(&app_id).await?.promote_candidate(&app_id).await?.number;
+pub(super) async fn promote(context: &CommandContext, app_id: &AppId) -> anyhow::Result<()> {
+    let version = context.handler_for(app_id).await?.promote_candidate(app_id).await?.number;
     context.output.message(format_args!("Version {version} is live for all devices of application {app_id}"))
 }
 
 /// Ends it.
-pub(super) async fn abandon(context: &CommandContext) -> anyhow::Result<()> {
-    let app_id = context.application(None)?;
-    let handler = context.handler_for(&app_id).await?;
-    let Candidate { version, live_version, .. } = handler.get_candidate(&app_id).await?;
-    handler.abandon_candidate(&app_id).await?;
+pub(super) async fn abandon(context: &CommandContext, app_id: &AppId) -> anyhow::Result<()> {
+    let handler = context.handler_for(app_id).await?;
+    let Candidate { version, live_version, .. } = handler.get_candidate(app_id).await?;
+    handler.abandon_candidate(app_id).await?;
     context.output.message(format_args!(
         "Abandoned version {version}: all devices of application {app_id} have version {live_version} again"
     ))

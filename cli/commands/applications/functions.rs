@@ -1,4 +1,4 @@
-//! `airlock applications pf …`: the payload functions of the selected application.
+//! `airlock applications pf …`: the payload functions of an application.
 
 use std::{
     io::{self, IsTerminal},
@@ -9,6 +9,7 @@ use anyhow::{bail, ensure};
 use api::{handler::Application, rest::handler::DecodeAgain};
 use client::HexBytes;
 use runtime::Dialect;
+use types::AppId;
 use workbench::is_stdin;
 
 use super::{
@@ -27,12 +28,11 @@ use crate::{
 };
 
 /// Prints the functions, of a version or those that are live, as one script, or as a record for programs.
-pub(super) async fn get(context: &CommandContext, version: Option<u32>) -> anyhow::Result<()> {
-    let app_id = context.application(None)?;
-    let handler = context.handler_for(&app_id).await?;
+pub(super) async fn get((context, app_id): (&CommandContext, &AppId), version: Option<u32>) -> anyhow::Result<()> {
+    let handler = context.handler_for(app_id).await?;
     let application = match version {
-        Some(number) => handler.get_version(&app_id, number).await?.functions.unwrap_or_default(),
-        None => handler.get_application(&app_id).await?,
+        Some(number) => handler.get_version(app_id, number).await?.functions.unwrap_or_default(),
+        None => handler.get_application(app_id).await?,
     };
     if context.output.is_table() { print_script(&application) } else { context.output.record(record(application)) }
 }
@@ -71,9 +71,8 @@ fn print_script(application: &Application) -> anyhow::Result<()> {
 
 /// Sets a function or the format, after a test with the given message, or with the one that somebody at the terminal
 /// enters.
-pub(super) async fn set(context: &CommandContext, set: SetFunction) -> anyhow::Result<()> {
+pub(super) async fn set((context, app_id): (&CommandContext, &AppId), set: SetFunction) -> anyhow::Result<()> {
     let SetFunction { what, file, skip_test, payload, fields, port, record, preview, label, share } = set;
-    let app_id = context.application(None)?;
     let is_encoder = what == FunctionOrFormat::Encoder;
     if is_encoder && (payload.is_some() || record.is_some()) {
         bail!(CommandError::invalid("an encoder is tested with --fields, and not with --payload or --record"));
@@ -84,8 +83,8 @@ pub(super) async fn set(context: &CommandContext, set: SetFunction) -> anyhow::R
         (None, None) => record.map(|record| (TestMessage::Record(record), 0)),
     };
     let source = if format_name(what).is_none() { read_function(context, &file)? } else { String::new() };
-    let handler = context.handler_for(&app_id).await?;
-    let mut application = handler.get_application(&app_id).await?;
+    let handler = context.handler_for(app_id).await?;
+    let mut application = handler.get_application(app_id).await?;
     match format_name(what) {
         Some(format) => format.clone_into(&mut application.payload_format),
         None => set_function(&mut application, what, source),
@@ -97,7 +96,7 @@ pub(super) async fn set(context: &CommandContext, set: SetFunction) -> anyhow::R
             per_device,
             ..DecodeAgain::default()
         };
-        let totals = history::decode::decode_all(context, &app_id, body, None).await?;
+        let totals = history::decode::decode_all(context, app_id, body, None).await?;
         context.output.message("Nothing was changed: set the function without --preview")?;
         return totals.check();
     }
