@@ -1,6 +1,6 @@
 //! One connection: an optional TLS handshake, then HTTP/1.1 or HTTP/2, whichever the client speaks.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{error::Error, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Router, extract::ConnectInfo};
 use hyper::{Request, body::Incoming};
@@ -17,6 +17,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use tonic::{Code, Status};
 use tower::{ServiceExt, service_fn};
 
 use super::{
@@ -138,7 +139,7 @@ impl Connection {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let stream = TokioIo::new(ClientStream::new(stream, self.head_timeout, self.unread_timeout));
-        let router = self.router;
+        let (router, peer) = (self.router, client.peer);
         let service = TowerToHyperService::new(service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(ConnectInfo(client.peer));
             request.extensions_mut().insert(AddressTenant(Arc::clone(&client.tenant)));
@@ -152,7 +153,22 @@ impl Connection {
         }));
         let connection = self.http.serve_connection(stream, service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
-            tracing::debug!(error, "connection failed");
+            note_failure(peer, error);
         }
+    }
+}
+
+/// Logs that a connection failed. h2 also closes one when too many small frames wait to be read, whatever its window
+/// allows: who sends faster than the service reads does nothing wrong, and finds the reason nowhere else.
+fn note_failure(peer: SocketAddr, error: Box<dyn Error + Send + Sync>) {
+    tracing::debug!(error, "connection failed");
+    // This is what tonic makes of `ENHANCE_YOUR_CALM`.
+    if Status::from_error(error).code() == Code::ResourceExhausted {
+        metrics::connection_closed("frames");
+        tracing::info!(
+            %peer,
+            "connection closed: its client sent too many frames, or too many small ones that waited to be read: send \
+             uplinks over gRPC at most 256 ahead of their answers"
+        );
     }
 }

@@ -27,8 +27,8 @@ pub(super) fn describe() {
     );
     describe_counter!(
         CLOSED,
-        "Connections that were closed, by reason: address (at once: its address has too many), idle (to make room for \
-         another), or unread (its client did not read a response)"
+        "Connections that were closed, by reason: address (at once: its address has too many), idle or busy (to make \
+         room for another), unread (its client did not read a response), or frames (its client sent too many)"
     );
 }
 

@@ -1,10 +1,16 @@
 //! Flooding over HTTP/2: the connection is closed, and other clients are served meanwhile.
 
-use axum::{Router, routing::get};
+use axum::{
+    Router,
+    extract::Request,
+    routing::{get, post},
+};
+use testing::Log;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
 };
+use tracing::Level;
 
 use crate::harness::{TestServer, http_client};
 
@@ -68,6 +74,14 @@ fn empty_data(number: u32) -> Vec<u8> {
     }
 }
 
+/// Small parts of a body.
+fn small_data(number: u32) -> Vec<u8> {
+    match number {
+        0 => frame(HEADERS, END_HEADERS, 1, &REQUEST),
+        _ => frame(DATA, 0, 1, b"x"),
+    }
+}
+
 /// Settings, whose acknowledgements the client does not read.
 fn settings(_: u32) -> Vec<u8> {
     frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100])
@@ -105,14 +119,42 @@ async fn answers_a_head_in_parts() {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let parts: Vec<u8> = (0..4).flat_map(short_head).collect();
     stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, &[]), &parts].concat()).await.unwrap();
+    read_until(&mut stream, HEADERS).await;
+}
+
+/// A client may send 256 messages ahead of their answers, each in a frame of its own: ours does.
+// The runtime has one thread, so that the server logs where this test listens.
+#[tokio::test(flavor = "current_thread")]
+async fn small_frames_may_wait_unread_until_there_are_too_many() {
+    let (log, _logging) = Log::start(Level::INFO);
+    let unread = async |request: Request| {
+        std::future::pending::<()>().await;
+        drop(request);
+    };
+    let server = TestServer::plain(Router::new().route("/", post(unread))).await;
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    let frames: Vec<u8> = (0..=256).flat_map(small_data).collect();
+    stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, &[]), &frames, &pings(0)].concat()).await.unwrap();
+    read_until(&mut stream, PING).await;
+    assert!(!log.text().contains("too many frames"), "{}", log.text());
+    for number in 257..FRAMES {
+        if stream.write_all(&small_data(number)).await.is_err() {
+            break;
+        }
+    }
+    log.until("its client sent too many frames").await;
+}
+
+/// Reads frames up to the first one of this kind. The connection must stay until then.
+async fn read_until(stream: &mut TcpStream, kind: u8) {
     loop {
         let mut head = [0; 9];
-        stream.read_exact(&mut head).await.expect("the connection stays until there is a response");
+        stream.read_exact(&mut head).await.expect("the connection stays");
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
         let mut body = vec![0; length as usize];
         stream.read_exact(&mut body).await.unwrap();
-        if head[3] == HEADERS {
-            break;
+        if head[3] == kind {
+            return;
         }
     }
 }
