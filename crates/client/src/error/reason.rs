@@ -3,6 +3,7 @@
 use std::{error::Error, io};
 
 use rustls::CertificateError;
+use tonic::{Code, Status};
 
 /// The reason that the last known cause of an error tells; `None` if no cause is known.
 pub(crate) fn reason(error: &(dyn Error + 'static)) -> Option<String> {
@@ -26,6 +27,12 @@ fn tls_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> 
 fn known(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = tls_error(cause) {
         return tls(error);
+    }
+    if let Some(status) = cause.downcast_ref::<Status>() {
+        // With a cause, it is what tonic makes of HTTP/2's `ENHANCE_YOUR_CALM`.
+        let is_exhausted = status.code() == Code::ResourceExhausted;
+        return is_exhausted
+            .then(|| "it closed the connection, because too much that was sent waited there".to_owned());
     }
     let error = cause.downcast_ref::<io::Error>()?;
     if error.kind() == io::ErrorKind::UnexpectedEof {
@@ -83,5 +90,10 @@ mod tests {
         assert_eq!(reason_of(io::Error::other("no such host")).unwrap(), "no such host");
         assert_eq!(reason(&Library(io::Error::other(Library(io::Error::other("x"))))).unwrap(), "x");
         assert_eq!(reason(&std::fmt::Error), None);
+        let lost =
+            |status: Status| crate::Error::Lost { service: "handler", address: "a:1".into(), source: status.into() };
+        let exhausted = lost(Status::resource_exhausted("h2 protocol error: http2 error"));
+        assert!(exhausted.reason().unwrap().ends_with("too much that was sent waited there"));
+        assert_eq!(lost(Status::unknown("x")).reason(), None);
     }
 }
