@@ -14,7 +14,7 @@ use api::{handler::SimulatedUplinkMessage, rest::handler::SimulatedUplink, uplin
 use client::handler::HandlerClient;
 use futures::{Stream, StreamExt, stream};
 use tokio::sync::mpsc;
-use types::AppId;
+use types::{AppId, Kind, Kinded};
 
 use crate::{
     command_context::CommandContext,
@@ -58,9 +58,9 @@ pub(in crate::commands::devices) async fn run(
     let ended = receive(handler, sent, &progress).await;
     let mut progress = std::mem::take(&mut *progress.lock().unwrap_or_else(PoisonError::into_inner));
     report(context, &mut progress)?;
-    ended.with_context(|| match progress.sent.front() {
-        Some(line) => format!("the lines before {line} were answered"),
-        None => "all lines that were sent were answered".to_owned(),
+    ended.map_err(|error| {
+        let without_answer = progress.without_answer(is_refused(&error));
+        error.context(without_answer)
     })?;
     match progress.failed {
         0 => Ok(()),
@@ -154,6 +154,17 @@ async fn receive(
     Ok(())
 }
 
+/// Returns true if an error says that nothing without an answer was handled.
+fn is_refused(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<client::Error>().is_some_and(|error| match error {
+        client::Error::Unreachable { .. } => true,
+        _ => matches!(
+            error.kind(),
+            Kind::Unauthenticated | Kind::Denied | Kind::NotFound | Kind::Invalid | Kind::TooLarge | Kind::Unsupported
+        ),
+    })
+}
+
 fn report(context: &CommandContext, progress: &mut Progress) -> anyhow::Result<()> {
     let Progress { failures, done, failed, .. } = progress;
     failures.sort();
@@ -188,5 +199,44 @@ impl Progress {
         if self.failures.len() < FAILURES_MAX {
             self.failures.push((line, reason));
         }
+    }
+
+    /// Says which lines got no answer, and how to go on without sending one twice.
+    fn without_answer(&self, is_refused: bool) -> String {
+        match (self.sent.front(), self.sent.back()) {
+            (Some(first), Some(_)) if is_refused => format!("no line from {first} on was handled"),
+            (Some(first), Some(last)) => format!(
+                "all lines before {first} were answered, those from {first} to {last} may have been published, and no \
+                 later one was sent: look for them with `airlock history list`, and send the others with `tail -n +{} \
+                 FILE | airlock devices simulate --batch -`",
+                last + 1
+            ),
+            _ => "all lines that were sent were answered".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_without_an_answer_are_named_unless_they_were_refused() {
+        let progress = Progress { sent: (67..=322).collect(), ..Progress::default() };
+        let lost = progress.without_answer(false);
+        for part in ["before 67 were answered", "from 67 to 322 may have been published", "tail -n +323 "] {
+            assert!(lost.contains(part), "{lost}");
+        }
+        assert_eq!(progress.without_answer(true), "no line from 67 on was handled");
+        assert_eq!(Progress::default().without_answer(false), "all lines that were sent were answered");
+    }
+
+    #[test]
+    fn only_a_refusal_says_that_nothing_was_handled() {
+        let refused = |kind| client::Error::Refused { kind, message: "no".into(), retry_after: None };
+        assert!(is_refused(&anyhow::Error::from(refused(Kind::Denied))));
+        assert!(!is_refused(&anyhow::Error::from(refused(Kind::Unavailable))));
+        let timeout = client::Error::Timeout { service: "handler", address: "a:1".into() };
+        assert!(!is_refused(&anyhow::Error::from(timeout)));
     }
 }
