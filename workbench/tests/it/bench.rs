@@ -176,7 +176,8 @@ fn a_page_has_plots_and_nothing_that_loads_or_runs() {
     let line = |number: u32| codec.lines.iter().find(|line| line.line == number).unwrap();
     assert!(line(4).text.contains("for (var i") && line(4).fuel > line(3).fuel, "{:?}", codec.lines);
     let page = Bench::new(&engine(), vec![codec]).text(BenchFormat::Html);
-    for part in ["<h3>Time of messages</h3>", "<h3>Fuel of messages</h3>", "<h3>Fuel of lines</h3>", "&#60;empty&#62;"] {
+    for part in ["<h3>Time of messages</h3>", "<h3>Fuel of messages</h3>", "<h3>Fuel of lines</h3>", "&#60;empty&#62;"]
+    {
         assert!(page.contains(part), "{part} in\n{page}");
     }
     assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
