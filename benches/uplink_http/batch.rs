@@ -1,16 +1,23 @@
 //! The cost of an uplink in a batch for the server, beside that of one that comes alone.
 //!
-//! Starts `airlock serve` as a process of its own and talks to it over REST on loopback, first without history and then
-//! with it. Simulated uplinks pass the demo's three functions: each in a request of its own over 16 connections, and as
-//! lines of four requests that do not end. CPU time is the server's, user and system, from /proc. Each row takes
-//! `UPLINK_SECONDS`, 10 by default. `AIRLOCK_BINARY` names another binary than the one built with this bench.
+//! Starts `airlock serve` as a process of its own and talks to it on loopback, first without history and then with it.
+//! Simulated uplinks pass the demo's three functions: each in a request of its own over 16 connections, as lines of four
+//! requests that do not end, and as messages of four gRPC streams. CPU time is the server's, user and system, from
+//! /proc. Each row takes `UPLINK_SECONDS`, 10 by default. `AIRLOCK_BINARY` names another binary than the one built with
+//! this bench.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod server_process;
 
-use std::time::{Duration, Instant};
+use std::{
+    future::ready,
+    time::{Duration, Instant},
+};
 
+use api::handler::SimulatedUplinkMessage;
+use client::{Trust, handler::HandlerClient};
+use futures::{StreamExt as _, stream};
 use server_process::{Application, DEVICE, ServerProcess};
 use testing::load::Load;
 use tokio::{
@@ -18,6 +25,7 @@ use tokio::{
     net::TcpStream,
     task::JoinSet,
 };
+use types::Credential;
 
 /// Number of requests at the same time.
 const CONNECTIONS: usize = 16;
@@ -34,7 +42,8 @@ async fn main() {
     let seconds = std::env::var_os("UPLINK_SECONDS").map_or(10.0, |text| text.to_str().unwrap().parse().unwrap());
     println!("{CONNECTIONS} connections or {BATCHES} batches, {seconds} s per row, goal {GOAL_US} µs in a batch\n");
     println!("| history | uplinks | CPU per uplink | uplinks/s |\n|---|---|--:|--:|");
-    for (history, settings) in [("off", "history = { bytes_max = 0 }"), ("on", "")] {
+    // Without TLS, which HTTP has none of here.
+    for (history, settings) in [("off", "tls.mode = 'off'\nhistory = { bytes_max = 0 }"), ("on", "tls.mode = 'off'")] {
         let server = ServerProcess::start(settings).await;
         let application = server.create_application("bench-app", ServerProcess::demo_functions()).await;
         let load = Load::new(server.handler, &application.uplink(DEVICE), CONNECTIONS);
@@ -47,11 +56,44 @@ async fn main() {
         let uplinks = batches(&server, &application, Duration::from_secs_f64(seconds)).await;
         let rate = uplinks as f64 / began.elapsed().as_secs_f64();
         print(history, "in batches", (server.cpu_time() - before, uplinks), rate);
+        let (before, began) = (server.cpu_time(), Instant::now());
+        let uplinks = streams(&server, &application, Duration::from_secs_f64(seconds)).await;
+        let rate = uplinks as f64 / began.elapsed().as_secs_f64();
+        print(history, "in gRPC streams", (server.cpu_time() - before, uplinks), rate);
     }
 }
 
 fn print(history: &str, what: &str, (cpu, uplinks): (Duration, usize), rate: f64) {
     println!("| {history} | {what} | {:.1} µs | {rate:.0} |", cpu.as_secs_f64() * 1e6 / uplinks as f64);
+}
+
+/// Sends streams over gRPC for this long, and returns how many uplinks were accepted.
+async fn streams(server: &ServerProcess, application: &Application, time: Duration) -> usize {
+    let mut streams = JoinSet::new();
+    for _ in 0..BATCHES {
+        // With a connection of its own, as the batches.
+        let credential = Credential::Token(application.token.clone());
+        let handler =
+            HandlerClient::connect_to(&server.handler_grpc.to_string(), &Trust::Plaintext, credential).unwrap();
+        let uplink = SimulatedUplinkMessage {
+            app_id: application.id.clone(),
+            dev_id: DEVICE.to_owned(),
+            payload: vec![1, 0x9a, 0xa8, 0xa0],
+            port: 1,
+        };
+        let end = Instant::now() + time;
+        let uplinks = stream::repeat(uplink).take_while(move |_| ready(Instant::now() < end));
+        streams.spawn(async move {
+            let mut answers = handler.simulate_uplinks(uplinks).await.unwrap();
+            let mut accepted = 0;
+            while let Some(answer) = answers.next().await.unwrap() {
+                assert!(answer.error.is_none(), "every uplink is answered and published");
+                accepted += 1;
+            }
+            accepted
+        });
+    }
+    streams.join_all().await.into_iter().sum()
 }
 
 /// Sends batches for this long, and returns how many uplinks were accepted.

@@ -34,6 +34,7 @@ const RIGHTS: [&str; 4] = ["devices", "messages:up:r", "messages:up:w", "message
 pub(crate) struct ServerProcess {
     pub(crate) binary: String,
     pub(crate) handler: SocketAddr,
+    pub(crate) handler_grpc: SocketAddr,
     pub(crate) mqtt: SocketAddr,
     pub(crate) account: SocketAddr,
     process: Child,
@@ -107,7 +108,7 @@ impl ServerProcess {
             command.env_remove(name);
         }
         let process = command.spawn().unwrap();
-        let mut this = Self { binary, handler, mqtt, account, process, dir };
+        let mut this = Self { binary, handler, handler_grpc, mqtt, account, process, dir };
         while tokio::net::TcpStream::connect(handler).await.is_err() {
             assert!(this.process.try_wait().unwrap().is_none(), "the server ended");
             tokio::time::sleep(Duration::from_millis(50)).await;
