@@ -2,5 +2,6 @@
 //! browsers get of them is in `site/functions`.
 
 pub(crate) mod comparison;
+pub(crate) mod correction;
 pub(crate) mod failed_line;
 pub(crate) mod trial;

@@ -28,7 +28,7 @@ use self::{
     device::{change, delete, downlinks, uplinks},
     devices::{charts, import, many, new},
     failure::Failure,
-    functions::{candidate, versions},
+    functions::{candidate, correction, versions},
     messages::{again, live, message},
     page::{assets, compression::compress},
     viewer::{draft, login},
@@ -103,6 +103,7 @@ fn in_applications() -> Router<Console> {
         .route(&path("/silence"), get(silence::show).post(silence::submit))
         .route(&path("/functions"), get(functions::show).post(functions::submit))
         .route(&path("/functions/candidate"), post(candidate::submit))
+        .route(&path("/functions/correction"), get(correction::show).post(correction::submit))
         .merge(webhooks(path))
         .route(&path("/versions"), get(versions::list))
         .route(&path("/versions/{number}"), get(versions::show))

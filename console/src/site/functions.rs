@@ -2,7 +2,7 @@
 
 pub(super) mod candidate;
 mod comparison;
-mod correction;
+pub(super) mod correction;
 mod examined;
 mod form;
 mod save;
@@ -19,7 +19,7 @@ use client::handler::HandlerClient;
 use types::{Kind, Kinded};
 
 use self::{
-    candidate::CandidatePart, comparison::ComparisonView, correction::Correction, form::FunctionsForm, save::Conflict,
+    candidate::CandidatePart, comparison::ComparisonView, correction::Differing, form::FunctionsForm, save::Conflict,
     tried::TriedView,
 };
 use super::{
@@ -62,7 +62,7 @@ struct State {
     /// Changes that the functions would make, if they were compared with those that are live.
     comparison: Option<ComparisonView>,
     /// Set if what is stored differs from what functions give that have just gone live.
-    correction: Option<Correction>,
+    differing: Option<Differing>,
     /// The last messages, for the playground.
     uplinks: Vec<Record>,
 }
@@ -88,11 +88,11 @@ impl State {
 pub(super) async fn show(request: InApplication, Query(fields): Query<Fields>) -> Result<Page<Show>, Failure> {
     let asked = Sent(fields);
     let form = FunctionsForm { device: asked.value("device").to_owned(), ..FunctionsForm::live(&request).await? };
-    let (failed, correction) = tokio::join!(
+    let (failed, differing) = tokio::join!(
         failed_line(&request, asked.value("message"), form.base),
-        Correction::after(&request, asked.value("done"), form.base)
+        Differing::after(&request, asked.value("done"), form.base)
     );
-    Ok(page(&request, form, State { failed, correction, ..State::default() }).await)
+    Ok(page(&request, form, State { failed, differing, ..State::default() }).await)
 }
 
 /// The line at which the live version failed on a message; none if another version ran on it, or nobody can say.

@@ -35,6 +35,7 @@ const TIMES: Asset = script("/console/assets/times.js", include_str!("../../../w
 const CHOOSE_FILE: Asset =
     script("/console/assets/choose_file.js", include_str!("../../../web/console/choose_file.js"));
 const SEND_ONCE: Asset = script("/console/assets/send_once.js", include_str!("../../../web/console/send_once.js"));
+const GO_ON: Asset = script("/console/assets/go_on.js", include_str!("../../../web/console/go_on.js"));
 const REFRESH: Asset = script("/console/assets/refresh.js", include_str!("../../../web/console/refresh.js"));
 const LATE_ROWS: Asset = script("/console/assets/late_rows.js", include_str!("../../../web/console/late_rows.js"));
 const SCAN_CODE: Asset = script("/console/assets/scan_code.js", include_str!("../../../web/console/scan_code.js"));
@@ -137,6 +138,10 @@ impl Frame {
         SEND_ONCE.link()
     }
 
+    pub(super) fn go_on_path(&self) -> String {
+        GO_ON.link()
+    }
+
     pub(super) fn refresh_path(&self) -> String {
         REFRESH.link()
     }
@@ -232,7 +237,7 @@ fn widened(policy: HeaderValue, directive: &str, origin: &str) -> HeaderValue {
 }
 
 pub(super) fn assets() -> Router<Console> {
-    [STYLE, ICON, TIMES, CHOOSE_FILE, SEND_ONCE, REFRESH, LATE_ROWS, SCAN_CODE, SOURCE_EDITORS, LIVE]
+    [STYLE, ICON, TIMES, CHOOSE_FILE, SEND_ONCE, GO_ON, REFRESH, LATE_ROWS, SCAN_CODE, SOURCE_EDITORS, LIVE]
         .into_iter()
         .fold(Router::new(), |router, asset| router.route(asset.path(), get(async move || asset)))
 }

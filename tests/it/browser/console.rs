@@ -1,5 +1,6 @@
 //! The console in a real browser: from a failed message to mended functions, and the live view.
 
+mod corrections;
 mod devices;
 mod first_run;
 mod operator;
@@ -275,6 +276,15 @@ async fn mend(name: &'static str, look: Look) {
     browser.look("console-trial").await;
     browser.submit("form.code", &[("note", "short payloads, too")], "button[value=save]", "Functions").await;
     wait_for_text(&browser, "p", "Saved.").await;
+    browser.click("a.button[href$='/correction']").await;
+    browser.wait_for("Correct stored results").await;
+    browser.look("console-correction").await;
+    browser.click("button[value=preview]").await;
+    wait_for_text(&browser, "p", "3 would be corrected").await;
+    browser.look("console-correction-preview").await;
+    browser.click("button[value=correct]").await;
+    wait_for_text(&browser, "p", "3 corrected").await;
+    browser.look("console-corrected").await;
     alice.simulate("dev-1", &[9], 1).await.unwrap();
     browser.open(&format!("{APPLICATION}/devices/dev-1")).await;
     browser.wait_for("dev-1").await;

@@ -2,11 +2,9 @@
 
 use api::{
     handler::Application,
-    rest::handler::DecodeAgain,
     version::{NewCandidate, Trial},
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use client::history::DecodeReports;
 use serde_json::{Value, json};
 
 use super::{DECODER, visitor, visitor::Page};
@@ -204,30 +202,6 @@ async fn what_would_change_is_seen_before_it_is_saved() {
     assert_eq!(alice.handler.get_version(&alice.app_id, 0).await.unwrap().number, 1, "nothing is saved");
     let none = visitor.post(PATH, &form("dev-9")).await;
     assert!(none.html.contains("no uplinks to compare"), "{}", none.html);
-}
-
-// Conformance: console: functions tried, saved, restored; nothing typed is lost
-#[tokio::test]
-async fn stored_results_that_differ_come_with_the_command_that_corrects_them() {
-    const COMMAND: &str = "airlock history decode --app-id alice-app --version 2 --write --publish";
-    let network = Network::start().await;
-    let (alice, visitor) = visitor(&network).await;
-    for payload in [&[0, 100][..], &[7]] {
-        alice.simulate("dev-1", payload, 1).await.unwrap();
-    }
-    let form = [("do", "save"), ("base", "1"), ("payload_format", "custom"), ("decoder", MENDED)];
-    let saved = visitor.post(PATH, &form).await;
-    assert!(saved.html.contains(COMMAND) && saved.html.contains("2 are stored with another"), "{}", saved.html);
-    assert!(!visitor.get(PATH).await.html.contains(COMMAND), "nothing has gone live since");
-
-    let body = DecodeAgain { version: 2, write: true, publish: true, ..Default::default() };
-    let announcement = network.announcement().await;
-    let mut reports = DecodeReports::start(&announcement, &alice.app_id, &alice.token, &body).await.unwrap();
-    while let Some(report) = reports.next().await.unwrap() {
-        assert!(report.error.is_empty(), "{}", report.error);
-    }
-    let corrected = visitor.get(&format!("{PATH}?done=saved")).await;
-    assert!(corrected.html.contains("Saved.") && !corrected.html.contains("history decode"), "{}", corrected.html);
 }
 
 #[tokio::test]

@@ -1,6 +1,9 @@
 //! The changes that functions would make to stored uplinks, as a part of their page.
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use api::rest::handler::{ChangedField, DecodeReport, NewFailure};
 use serde_json::value::RawValue;
@@ -65,9 +68,7 @@ impl ComparisonView {
             counts: counts(&found.verdicts),
             fuel: mean(found.fuel_before).zip(mean(found.fuel_after)),
             fields: most(found.fields, |field| field.count).map(FieldRow::new).collect(),
-            failures: most(found.failures, |failure| failure.count)
-                .map(|(reason, failure)| FailureRow { reason: short(&reason), failure })
-                .collect(),
+            failures: failure_rows(found.failures),
             fields_shown,
             failures_shown,
             cut_off,
@@ -90,6 +91,12 @@ impl FieldRow {
             dev_id: example.dev_id,
         }
     }
+}
+
+/// The reasons of the most uplinks.
+pub(super) fn failure_rows(failures: BTreeMap<String, NewFailure>) -> Vec<FailureRow> {
+    let most = most(failures, |failure| failure.count);
+    most.map(|(reason, failure)| FailureRow { reason: short(&reason), failure }).collect()
 }
 
 /// Says how many of all are shown; none if all are. The handler does not count what a report has no room for.

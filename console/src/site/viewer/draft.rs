@@ -106,6 +106,7 @@ pub(in crate::site) async fn show(
         "silence" => Ok(silence::draft(&request, &Sent(fields))),
         "functions" => functions::draft(&request, &Sent(fields)).await,
         "functions/candidate" => functions::candidate::draft(&request, &Sent(fields)).await,
+        "functions/correction" => Ok(functions::correction::draft(&request, &Sent(fields))),
         "import-devices" => import::draft(&request, &Sent(fields)).await,
         "change-devices" => many::draft(&request, &Sent(fields)),
         "delete-devices" => many::delete::draft(&request, &Sent(fields)),

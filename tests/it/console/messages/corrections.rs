@@ -38,3 +38,44 @@ async fn a_correction_is_told_apart_from_what_it_corrects() {
     let failed = visitor.get(&format!("{path}?failed=1")).await;
     assert!(failed.html.contains(&original) && !failed.html.contains(&correction), "{}", failed.html);
 }
+
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
+#[tokio::test]
+async fn stored_results_are_corrected_without_the_command_line() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    alice.simulate("dev-1", &[8], 1).await.unwrap();
+    let first = newest(&alice).await;
+    alice.simulate("dev-1", &[9], 1).await.unwrap();
+    let decoder = "function Decoder(bytes) { return { celsius: bytes[0] }; }";
+    let form = [("do", "save"), ("base", "1"), ("payload_format", "custom"), ("decoder", decoder)];
+    let saved = visitor.post("/console/applications/alice-app/functions", &form).await;
+    assert!(saved.html.contains("2 are stored with another result"), "{}", saved.html);
+    let path = saved.link("Correct stored results");
+    let page = visitor.get(&path).await;
+    assert_eq!((page.value("version"), page.value("since")), ("2".to_owned(), String::new()));
+
+    let list = "/console/applications/alice-app/messages?kind=up";
+    let post = async |more: &[(&str, &str)]| {
+        visitor.post(&path, &[&[("version", "2"), ("publish", "1")][..], more].concat()).await
+    };
+    let refused = post(&[("do", "correct"), ("since", "yesterday")]).await;
+    assert!(refused.status == 400 && refused.html.contains("must be a time"), "{}", refused.html);
+    assert_eq!(refused.value("since"), "yesterday");
+    let preview = post(&[("do", "preview")]).await;
+    assert!(preview.html.contains("2 uplinks examined: 2 would be corrected."), "{}", preview.html);
+    assert!(!visitor.get(list).await.html.contains("correction 1"), "a preview changes nothing");
+
+    // As the form that goes on after a part with the first one.
+    let parts = [("after", first.as_str()), ("examined", "1"), ("corrected", "1"), ("newly_failing", "many")];
+    let rest = post(&[&[("do", "correct")][..], &parts[..]].concat()).await;
+    assert!(rest.html.contains("2 uplinks examined: 2 corrected, 0 of them published."), "{}", rest.html);
+    assert!(rest.html.contains("other output receives one of them."), "{}", rest.html);
+    assert_eq!(visitor.get(list).await.html.matches("correction 1").count(), 1);
+    let all = post(&[("do", "correct")]).await;
+    assert!(all.html.contains("2 uplinks examined: 1 corrected"), "{}", all.html);
+    assert!(all.html.contains("1 already corrected"), "{}", all.html);
+    assert_eq!(visitor.get(list).await.html.matches("correction 1").count(), 2);
+    let corrected = visitor.get("/console/applications/alice-app/functions?done=saved").await;
+    assert!(!corrected.html.contains("stored with another result"), "{}", corrected.html);
+}

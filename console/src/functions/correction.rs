@@ -1,0 +1,77 @@
+//! Stored results are corrected in parts, each short enough to wait for.
+
+use std::time::Duration;
+
+use api::rest::handler::{DecodeAgain, DecodeReport};
+use client::history::DecodeReports;
+use tokio::time::{Instant, sleep, timeout};
+use types::{Kind, Kinded};
+
+use crate::{Console, Error, Result, services::Access};
+
+/// Time after which a part ends with its next report.
+const PART_TIME: Duration = Duration::from_secs(5);
+/// Maximum time until a report. A handler waits for receivers without room for a minute before it gives up.
+const REPORT_TIME_MAX: Duration = Duration::from_secs(90);
+/// Maximum time until the handler has noticed that the part before has ended.
+const BEGIN_TIME_MAX: Duration = Duration::from_secs(5);
+/// Interval of the attempts to begin a part meanwhile.
+const BEGIN_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Findings about some of the stored uplinks, which were corrected if that was wanted.
+#[derive(Debug, Default)]
+pub(crate) struct CorrectedPart {
+    pub(crate) found: DecodeReport,
+    /// The uplink after which the next part begins.
+    pub(crate) next: String,
+    /// True if there is no next part.
+    pub(crate) is_last: bool,
+    /// The reason why it ended too early; empty if it did not.
+    pub(crate) stopped: String,
+}
+
+impl Console {
+    /// Decodes stored uplinks again, from `body.after` on, for a few seconds.
+    pub(crate) async fn correct_part(&self, access: &Access, body: &DecodeAgain) -> Result<CorrectedPart> {
+        let mut reports = self.begin_part(access, body).await?;
+        let until = Instant::now() + PART_TIME;
+        let mut part = CorrectedPart { next: body.after.clone(), ..CorrectedPart::default() };
+        while part.stopped.is_empty() && !part.is_last {
+            match timeout(REPORT_TIME_MAX, reports.next()).await {
+                Ok(Ok(Some(report))) if report.error.is_empty() => part.add(report),
+                Ok(Ok(Some(report))) => part.stopped = report.error,
+                Ok(Ok(None)) => "the connection to the handler was lost".clone_into(&mut part.stopped),
+                Ok(Err(error)) => part.stopped = error.to_string(),
+                Err(_) => part.stopped = format!("the handler said nothing for {} s", REPORT_TIME_MAX.as_secs()),
+            }
+            // Not within a report: what was corrected since the last one would not be counted.
+            if Instant::now() >= until {
+                break;
+            }
+        }
+        Ok(part)
+    }
+
+    async fn begin_part(&self, access: &Access, body: &DecodeAgain) -> Result<DecodeReports> {
+        let announcement = self.announcement(access).await?.ok_or(Error::NotServed)?;
+        let until = Instant::now() + BEGIN_TIME_MAX;
+        loop {
+            match DecodeReports::start(&announcement, &access.app_id, &access.credential, body).await {
+                Err(error) if error.kind() == Kind::Conflict && !body.after.is_empty() && Instant::now() < until => {
+                    sleep(BEGIN_INTERVAL).await;
+                }
+                begun => return Ok(begun?),
+            }
+        }
+    }
+}
+
+impl CorrectedPart {
+    fn add(&mut self, report: DecodeReport) {
+        if !report.next.is_empty() {
+            report.next.clone_into(&mut self.next);
+        }
+        self.is_last = report.done;
+        self.found.add(report);
+    }
+}
