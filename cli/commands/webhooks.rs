@@ -10,7 +10,9 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, ensure};
-use api::rest::handler::{DeadLetter, NewWebhook, RecentDelivery, Webhook, WebhookChange};
+use api::rest::handler::{
+    DeadLetter, NewWebhook, RecentDelivery, RecentDeliveryList, WaitingMessage, Webhook, WebhookChange,
+};
 use client::{handler::Page, webhooks::WebhookClient};
 use server::secret_file::read_secret;
 use types::{AppId, Change, Secret, WebhookId};
@@ -150,8 +152,15 @@ async fn deliveries(context: &CommandContext, client: &WebhookClient, id: &Webho
         ("attempts", "Attempts"),
         ("duration_us", "Took"),
     ];
-    let table = Table::new(columns, client.deliveries(id).await?.into_iter().map(row));
-    context.output.table(table, format_args!("The handler remembers no deliveries of webhook {id}"))
+    let RecentDeliveryList { deliveries, waiting, next } = client.deliveries(id).await?;
+    let table = Table::new(columns, deliveries.into_iter().map(row));
+    context.output.table(table, format_args!("The handler remembers no deliveries of webhook {id}"))?;
+    let Some(WaitingMessage { dev_id, event, accepted_at, attempts }) = waiting.into_iter().next() else {
+        return Ok(());
+    };
+    let next = next.map(|next| format!("; next attempt at {}", next.to_rfc3339())).unwrap_or_default();
+    let since = accepted_at.to_rfc3339();
+    context.output.message(format_args!("Waiting since {since}: {event} of {dev_id}, sent {attempts} times{next}"))
 }
 
 async fn failed(context: &CommandContext, client: &WebhookClient, id: &WebhookId) -> anyhow::Result<()> {

@@ -18,8 +18,8 @@ pub use self::{
     error::Error,
     message::{DeadLetter, EVENTS, MESSAGE_BYTES_MAX, OutputMessage},
     outputs::{
-        Confirmed, DeadLetters, DeliveryReport, DeliveryState, Environment, Outputs, StorageReceipt, WEBHOOKS_MAX,
-        Webhooks,
+        Confirmed, DeadLetters, DeliveryReport, DeliveryState, Environment, FirstWaiting, Outputs, StorageReceipt,
+        WEBHOOKS_MAX, WaitingMessage, Webhooks,
     },
     queue::search::MessageQuery,
     queue_workers::{Failing, RecentDelivery},

@@ -26,7 +26,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use types::{AppId, Clock, Random};
 
 use self::sweeper::Sweeper;
-pub use self::webhooks::{DeadLetters, WEBHOOKS_MAX, Webhooks};
+pub use self::webhooks::{DeadLetters, FirstWaiting, WEBHOOKS_MAX, WaitingMessage, Webhooks};
 pub use self::{
     confirmed::Confirmed,
     deliveries::{DeliveryReport, DeliveryState},

@@ -11,7 +11,7 @@ mod room;
 pub(crate) mod search;
 mod settling;
 mod sizes;
-mod stored;
+pub(crate) mod stored;
 
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use api::{
     discovery::Announcement,
     rest::handler::{
-        DeadLetterList, NewWebhook, RecentDelivery, RecentDeliveryList, Resend, Resent, Webhook, WebhookAnswer,
-        WebhookChange, WebhookList,
+        DeadLetterList, NewWebhook, RecentDeliveryList, Resend, Resent, Webhook, WebhookAnswer, WebhookChange,
+        WebhookList,
     },
 };
 use reqwest::{Method, RequestBuilder, header::AUTHORIZATION};
@@ -63,11 +63,10 @@ impl WebhookClient {
         self.http.json(request.timeout(TEST_TIMEOUT)).await
     }
 
-    /// Returns what a webhook took, or did not take in the end, as far as the handler that delivers remembers it; the
-    /// newest first.
-    pub async fn deliveries(&self, id: &WebhookId) -> Result<Vec<RecentDelivery>> {
-        let list: RecentDeliveryList = self.http.json(self.request(Method::GET, &[id.as_str(), "deliveries"])).await?;
-        Ok(list.deliveries)
+    /// Returns what a webhook took, or did not take in the end, as far as the handler that delivers remembers it, the
+    /// newest first, and the oldest messages that wait for it.
+    pub async fn deliveries(&self, id: &WebhookId) -> Result<RecentDeliveryList> {
+        self.http.json(self.request(Method::GET, &[id.as_str(), "deliveries"])).await
     }
 
     /// Returns messages that a webhook did not take, the oldest first, and the number of all of them.

@@ -4,7 +4,7 @@ mod sample;
 
 use std::sync::Arc;
 
-use types::{AppId, WebhookId};
+use types::{AppId, DevId, Timestamp, WebhookId};
 
 use crate::{
     Error,
@@ -12,7 +12,7 @@ use crate::{
     destination::{Destination, Part, WEBHOOK},
     destinations::Destinations,
     message::DeadLetter,
-    queue::{Queues, index::Index},
+    queue::{Queues, index::Index, stored::Queued},
     queue_workers::{Failing, QueueWorkers, RecentDelivery, WorkerContext},
     sender::webhook::{Standing, StoredWebhooks, Webhook, WebhookChange},
 };
@@ -37,6 +37,26 @@ pub struct DeadLetters {
     pub total: usize,
     /// True if the webhook has ever taken a message, so that having no dead letters means something.
     pub has_delivered: bool,
+}
+
+/// The first messages that wait for a webhook.
+pub struct FirstWaiting {
+    /// The oldest first.
+    pub messages: Vec<WaitingMessage>,
+    /// When the next attempts begin; none if they do not pause, or if another process delivers.
+    pub next: Option<Timestamp>,
+}
+
+/// A message in the queue of a webhook.
+pub struct WaitingMessage {
+    /// The device that it is about.
+    pub dev_id: Option<DevId>,
+    /// Event that it reports.
+    pub event: String,
+    /// When it was accepted.
+    pub accepted: Timestamp,
+    /// Number of times that this process sent it, as far as that is known.
+    pub attempts: u32,
 }
 
 impl Webhooks {
@@ -78,6 +98,21 @@ impl Webhooks {
         self.get(app_id, id).await?;
         let WorkerContext { owners, recent, .. } = self.workers.context();
         Ok(recent.list((&owners.of(app_id).await, &destination(app_id, id))))
+    }
+
+    /// Returns the first messages that wait for a webhook, and when the next attempts begin, if they pause.
+    pub async fn first_waiting(&self, app_id: &AppId, id: &WebhookId, count: usize) -> Result<FirstWaiting, Error> {
+        let destination = destination(app_id, id);
+        let progress = self.workers.progress(&destination);
+        let queued = self.queues.first(&destination, count).await?;
+        let message = |queued: Queued| WaitingMessage {
+            attempts: progress.as_ref().map_or(0, |progress| progress.attempts(&queued.key)),
+            dev_id: queued.message.dev_id,
+            event: queued.message.event,
+            accepted: queued.message.time,
+        };
+        let next = progress.as_ref().and_then(|progress| progress.next());
+        Ok(FirstWaiting { messages: queued.into_iter().map(message).collect(), next })
     }
 
     /// Creates or replaces a webhook, and returns it with its revision. What waits for it stays. When this returns, all

@@ -126,6 +126,12 @@ async fn a_webhook_that_only_fails_says_since_when_and_why() {
     let page = visitor.get(&format!("{PATH}/my-hook")).await;
     assert!(page.html.contains("Nothing has got through since"), "{}", page.html);
     assert!(page.html.contains("500 Internal Server Error"), "{}", page.html);
+    let page = visitor.until(&format!("{PATH}/my-hook"), "The next attempt is at <time").await;
+    let (_, waiting) = page.html.split_once("Messages that wait").unwrap();
+    let link = waiting.split("href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&#38;", "&");
+    assert!(link.contains("delivered?device=dev%2D1"), "{link}");
+    let message = format!("/console/applications/alice-app/messages/{}", newest(&alice).await);
+    assert_eq!(visitor.get(&link).await.path, message);
     receiver.take_all();
     let page = visitor.until(PATH, ">delivers</span>").await;
     assert!(!page.html.contains("deliveries fail"), "{}", page.html);

@@ -1,11 +1,11 @@
-//! The message that a delivery was of. Handlers do not remember its record: it is sought among the messages of the
-//! device at that time.
+//! The message that a delivery was of, or will be. Handlers do not remember its record: it is sought among the messages of
+//! the device at that time.
 
 use std::time::Duration;
 
 use api::{
     history::{Query as RecordQuery, Record},
-    rest::handler::Delivery,
+    rest::handler::{Delivery, DeliveryState},
 };
 use axum::{extract::Query, response::Redirect};
 use types::Timestamp;
@@ -42,21 +42,24 @@ struct Sought<'a> {
 /// The end of a delivery, with its time.
 #[derive(Clone, Copy)]
 pub(super) enum End {
+    /// It has not been delivered yet.
+    Waiting,
     Delivered(Timestamp),
     GivenUp(Timestamp),
 }
 
 /// The parameters of a link to the message of a delivery: its device and event, when it was accepted, and when it was
-/// delivered or given up. Empty if nothing is recorded of it.
+/// delivered or given up, or that it waits. Empty if nothing is recorded of it.
 pub(super) fn query((dev_id, event): (&str, &str), accepted: Timestamp, end: End) -> String {
     if dev_id.is_empty() || event.is_empty() || accepted == Timestamp::default() {
         return String::new();
     }
     let (name, at) = match end {
-        End::Delivered(at) => ("delivered", at),
-        End::GivenUp(at) => ("given-up", at),
+        End::Waiting => ("waiting", "1".to_owned()),
+        End::Delivered(at) => ("delivered", at.to_rfc3339()),
+        End::GivenUp(at) => ("given-up", at.to_rfc3339()),
     };
-    let (accepted, at) = (accepted.to_rfc3339(), at.to_rfc3339());
+    let accepted = accepted.to_rfc3339();
     parameters([("device", dev_id), ("event", event), ("accepted", accepted.as_str()), (name, at.as_str())])
 }
 
@@ -75,12 +78,13 @@ impl<'a> Sought<'a> {
     fn of(request: &'a InApplication, sent: &'a Sent) -> Option<Self> {
         let time = |name: &str| sent.value(name).parse::<Timestamp>().ok();
         let given_up = || time("given-up").map(End::GivenUp);
+        let waiting = || (!sent.value("waiting").is_empty()).then_some(End::Waiting);
         Some(Self {
             webhook: request.parameter("webhook_id"),
             dev_id: sent.value("device"),
             event: sent.value("event"),
             accepted: time("accepted")?,
-            end: time("delivered").map(End::Delivered).or_else(given_up)?,
+            end: time("delivered").map(End::Delivered).or_else(given_up).or_else(waiting)?,
         })
     }
 
@@ -98,17 +102,19 @@ impl<'a> Sought<'a> {
         let records = request.handler().await?.list_records(query).await?.records;
         let Some(client) = request.console.deliveries(&request.access).await? else { return Ok(None) };
         let mut nearest: Option<(Duration, String)> = None;
-        for Record { id, .. } in records {
-            let apart = self.apart(&client.of(&id).await?);
+        for Record { id, recorded, .. } in records {
+            let apart = self.apart(Timestamp::from_nanos(recorded), &client.of(&id).await?);
             nearest = nearest.into_iter().chain(apart.map(|apart| (apart, id))).min();
         }
         Ok(nearest.map(|(_, id)| id))
     }
 
-    /// The time between this delivery and that of a message, if they may be the same.
-    fn apart(&self, deliveries: &[Delivery]) -> Option<Duration> {
+    /// The time between this delivery and that of a message, if they may be the same; of one that waits, between its
+    /// acceptance and the record.
+    fn apart(&self, recorded: Timestamp, deliveries: &[Delivery]) -> Option<Duration> {
         let here = deliveries.iter().find(|delivery| delivery.kind == WEBHOOK && delivery.name == self.webhook)?;
         match self.end {
+            End::Waiting => (here.state == DeliveryState::Waiting).then(|| recorded.apart(self.accepted)),
             End::Delivered(end) => here.delivered_at.filter(|at| *at == end).map(|_| Duration::ZERO),
             End::GivenUp(end) => {
                 let apart = here.failed_at.map(|at| at.apart(end));
@@ -150,7 +156,7 @@ mod tests {
     fn a_message_that_was_delivered_at_another_time_is_not_the_one() {
         let apart = |end: End, delivery: Delivery| {
             let sought = Sought { webhook: "my-hook", dev_id: "dev-1", event: "up", accepted: at(1000), end };
-            sought.apart(&[delivery]).map(|apart| apart.as_millis())
+            sought.apart(at(990), &[delivery]).map(|apart| apart.as_millis())
         };
         let delivered = End::Delivered(at(2000));
         assert_eq!(apart(delivered, delivery(Some(2000), None)), Some(0));
@@ -163,6 +169,9 @@ mod tests {
         assert_eq!(apart(given_up, delivery(None, Some(2004))), Some(4), "a round takes some time");
         assert_eq!(apart(given_up, delivery(None, Some(90_000))), None);
         assert_eq!(apart(given_up, delivery(Some(2000), None)), None);
+        let waiting = Delivery { state: DeliveryState::Waiting, ..delivery(None, None) };
+        assert_eq!(apart(End::Waiting, waiting), Some(10), "it was recorded a moment before");
+        assert_eq!(apart(End::Waiting, delivery(None, None)), None);
     }
 
     #[test]

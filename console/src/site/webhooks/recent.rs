@@ -1,6 +1,6 @@
-//! The newest deliveries of a webhook: each in a row, and how many of them succeeded how fast.
+//! The newest deliveries of a webhook: each in a row, and how many of them succeeded how fast; and what it gets next.
 
-use api::rest::handler::RecentDelivery;
+use api::rest::handler::{RecentDelivery, RecentDeliveryList, WaitingMessage};
 use client::webhooks::WebhookClient;
 use types::WebhookId;
 
@@ -18,6 +18,20 @@ pub(super) struct Recent {
     pub(super) rows: Vec<Row>,
     /// None if nothing is remembered.
     pub(super) sums: Option<Sums>,
+    /// The oldest messages that wait.
+    pub(super) waiting: Vec<WaitingRow>,
+    /// When the next attempts begin, if they pause after failures.
+    pub(super) next: Option<Time>,
+}
+
+/// A message that waits, in a table.
+pub(super) struct WaitingRow {
+    pub(super) accepted: Time,
+    /// The parameters of the link to it; empty for none.
+    pub(super) message: String,
+    pub(super) dev_id: String,
+    pub(super) event: String,
+    pub(super) attempts: u32,
 }
 
 /// A message in a table.
@@ -52,9 +66,22 @@ impl Recent {
         Ok(Self::new(client.deliveries(id).await?))
     }
 
-    fn new(deliveries: Vec<RecentDelivery>) -> Self {
-        let sums = Sums::of(&deliveries);
-        Self { sums, rows: deliveries.into_iter().take(SHOWN_MAX).map(Row::new).collect() }
+    fn new(list: RecentDeliveryList) -> Self {
+        let RecentDeliveryList { deliveries, waiting, next } = list;
+        Self {
+            sums: Sums::of(&deliveries),
+            rows: deliveries.into_iter().take(SHOWN_MAX).map(Row::new).collect(),
+            waiting: waiting.into_iter().map(WaitingRow::new).collect(),
+            next: next.map(|next| Time(next.as_nanos())),
+        }
+    }
+}
+
+impl WaitingRow {
+    fn new(message: WaitingMessage) -> Self {
+        let WaitingMessage { dev_id, event, accepted_at, attempts } = message;
+        let message = delivered::query((&dev_id, &event), accepted_at, End::Waiting);
+        Self { accepted: Time(accepted_at.as_nanos()), message, dev_id, event, attempts }
     }
 }
 
@@ -111,7 +138,7 @@ mod tests {
         let mut deliveries: Vec<_> = (1..=100).map(|number| delivery(1000 * number, 1, true)).collect();
         deliveries.push(delivery(9_000_000, 10, false));
         deliveries.push(delivery(50_500, 2, true));
-        let recent = Recent::new(deliveries);
+        let recent = Recent::new(RecentDeliveryList { deliveries, ..RecentDeliveryList::default() });
         let sums = recent.sums.unwrap();
         assert_eq!((recent.rows.len(), sums.all, sums.delivered, sums.at_once), (SHOWN_MAX, 102, 101, 100));
         assert_eq!((sums.percent.as_str(), sums.median.as_str(), sums.p99.as_str()), ("99.0", "50 ms", "99 ms"));

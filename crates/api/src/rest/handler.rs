@@ -34,7 +34,7 @@ pub use self::{
     changed_devices::{ChangedDevices, DevicesChange, RefusedDevice},
     chart::{Chart, ChartPoint, ChartSeries},
     decode_again::{ChangedField, DecodeAgain, DecodeReport, FieldExample, LowerLimit, NewFailure, Verdicts},
-    delivery::{Delivery, DeliveryList, DeliveryState, RecentDelivery, RecentDeliveryList},
+    delivery::{Delivery, DeliveryList, DeliveryState, RecentDelivery, RecentDeliveryList, WaitingMessage},
     device_move::{DeviceMove, MovedDevice},
     downlink::{Downlink, DownlinkList},
     dry_run::{

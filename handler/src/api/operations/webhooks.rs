@@ -1,7 +1,7 @@
 //! The webhooks of an application. They belong to its settings, and its messages leave through them: setting one, and
 //! reading what it did not take, needs the right to read messages, too.
 
-use outputs::{DeadLetters, Failing, RecentDelivery, Standing, Webhook, WebhookChange};
+use outputs::{DeadLetters, Failing, FirstWaiting, RecentDelivery, Standing, Webhook, WebhookChange};
 use server::auth::{Caller, Purpose};
 use types::{AppId, ApplicationRight, Claims, Grant, WebhookId};
 
@@ -10,6 +10,8 @@ use crate::Error;
 
 /// Maximum number of dead letters in a response.
 const PAGE_MAX: usize = 100;
+/// Maximum number of waiting messages in a response.
+const WAITING_MAX: usize = 20;
 
 #[derive(Clone, Debug)]
 pub(crate) struct WebhookState {
@@ -135,19 +137,20 @@ impl Operations {
         Ok(dead_letters)
     }
 
-    /// Lists what a webhook took, or did not take in the end, as far as this handler remembers it.
+    /// Lists what a webhook took, or did not take in the end, as far as this handler remembers it, and what it gets next.
     pub(crate) async fn list_webhook_deliveries(
         &self,
         caller: Caller,
         app_id: &AppId,
         id: &WebhookId,
-    ) -> Result<Vec<RecentDelivery>, Error> {
+    ) -> Result<(Vec<RecentDelivery>, FirstWaiting), Error> {
         let usage = caller.usage.clone();
         let claims = self.allow_webhooks(caller, app_id, Purpose::Read).await?;
         require_reading(&claims, app_id)?;
         let deliveries = self.webhooks.recent(app_id, id).await?;
-        usage.add_entries(deliveries.len());
-        Ok(deliveries)
+        let waiting = self.webhooks.first_waiting(app_id, id, WAITING_MAX).await?;
+        usage.add_entries(deliveries.len() + waiting.messages.len());
+        Ok((deliveries, waiting))
     }
 
     /// Sends messages again, those with these ids or all.

@@ -82,8 +82,8 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
     let recent = get_with(list_recent, |op| {
         op.doc(
             "ListWebhookDeliveries",
-            "List what a webhook took, or did not take in the end, as far as the handler that delivers remembers it; the \
-             newest first",
+            "List what a webhook took, or did not take in the end, as far as the handler that delivers remembers it, the \
+             newest first; and what waits for it, the oldest first",
         )
         .fails(&[Kind::NotFound])
     });
@@ -193,8 +193,12 @@ async fn list_recent(
     Presented(caller): Presented,
 ) -> HttpResult<Json<body::RecentDeliveryList>> {
     let (app_id, id) = path.ids()?;
-    let deliveries = operations.list_webhook_deliveries(caller?, &app_id, &id).await?;
-    Ok(Json(body::RecentDeliveryList { deliveries: deliveries.into_iter().map(recent_delivery).collect() }))
+    let (deliveries, waiting) = operations.list_webhook_deliveries(caller?, &app_id, &id).await?;
+    Ok(Json(body::RecentDeliveryList {
+        deliveries: deliveries.into_iter().map(recent_delivery).collect(),
+        waiting: waiting.messages.into_iter().map(waiting_message).collect(),
+        next: waiting.next,
+    }))
 }
 
 async fn list_dead_letters(
@@ -265,6 +269,12 @@ fn recent_delivery(delivery: outputs::RecentDelivery) -> body::RecentDelivery {
         attempts,
         duration_us: u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
     }
+}
+
+fn waiting_message(message: outputs::WaitingMessage) -> body::WaitingMessage {
+    let outputs::WaitingMessage { dev_id, event, accepted, attempts } = message;
+    let dev_id = dev_id.map(String::from).unwrap_or_default();
+    body::WaitingMessage { dev_id, event, accepted_at: accepted, attempts }
 }
 
 fn dead_letter(letter: outputs::DeadLetter) -> body::DeadLetter {

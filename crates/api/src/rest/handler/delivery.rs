@@ -101,9 +101,30 @@ pub struct RecentDelivery {
     pub duration_us: u64,
 }
 
-/// The newest deliveries of a webhook.
+/// A message that waits for a webhook.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WaitingMessage {
+    /// The device that it is about.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dev_id: String,
+    /// The event.
+    pub event: String,
+    /// When it was accepted for the webhook, a moment after it was recorded; later if it was sent again.
+    pub accepted_at: Timestamp,
+    /// Number of times that this handler has sent it.
+    pub attempts: u32,
+}
+
+/// The newest deliveries of a webhook, and what is delivered next.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RecentDeliveryList {
     /// The deliveries that the handler remembers, the newest first.
     pub deliveries: Vec<RecentDelivery>,
+    /// Messages that wait, the oldest first: at most 20. Omitted if there are none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub waiting: Vec<WaitingMessage>,
+    /// When the next attempts begin, if they pause after failures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Timestamp>,
 }
