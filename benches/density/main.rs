@@ -17,7 +17,7 @@ use runtime::{Engine, Settings};
 
 use testing::figures::Figures;
 
-/// Applications that take turns.
+/// Applications that take turns, if `DENSITY_APPLICATIONS` does not say otherwise.
 const APPLICATIONS: usize = 10_000;
 
 /// An engine without a disk cache, with this many hot function sets per worker.
@@ -27,12 +27,14 @@ fn engine(hot_max: usize) -> Arc<Engine> {
 
 fn main() {
     let codecs = one::usable(codecs::read());
+    let applications = std::env::var_os("DENSITY_APPLICATIONS");
+    let applications = applications.map_or(APPLICATIONS, |text| text.to_str().unwrap().parse().unwrap());
     let mut figures = Figures::default();
-    println!("{} codecs, {APPLICATIONS} applications", codecs.len());
+    println!("{} codecs, {applications} applications", codecs.len());
     one::idle(&mut figures, &codecs);
     one::saving(&mut figures, &codecs);
     one::spread(&mut figures, &codecs);
-    many::on_one_thread(&mut figures, &codecs);
-    many::in_the_handler(&mut figures, &codecs);
+    many::on_one_thread(&mut figures, &codecs, applications);
+    many::in_the_handler(&mut figures, &codecs, applications);
     figures.print();
 }
