@@ -1,4 +1,4 @@
-//! Looks at the queue of a destination: for one message, also among its dead letters, and for the first ones.
+//! Looks for one message in the queue of a destination, and among its dead letters.
 
 use server::usage::Usage;
 use types::{DevId, Timestamp};
@@ -45,12 +45,6 @@ pub(crate) enum Search {
 }
 
 impl Queues {
-    /// The first messages in the queue of a destination.
-    pub(crate) async fn first(&self, destination: &Destination, count: usize) -> Result<Vec<Queued>, Error> {
-        let entries = self.store.list(&destination.prefix(Part::Queue)?, None, count).await?;
-        Ok(entries.iter().map(|entry| Queued::look_at(Part::Queue, entry)).collect())
-    }
-
     /// Looks for a message from that moment on.
     pub(crate) async fn find(
         &self,
