@@ -12,9 +12,12 @@ use tokio::time::Instant;
 
 use super::super::packet;
 
-/// Maximum time for which an acknowledgement is held. A broker that sends fewer messages at once than [`HELD_MIN`]
-/// waits for it.
+/// Maximum time for which an acknowledgement is held while there are at most [`FEW`] messages. A broker that sends fewer
+/// messages at once than [`HELD_MIN`] waits for it.
 pub(super) const HELD_MAX: Duration = Duration::from_millis(200);
+/// The same while there are more. Then the broker goes on, and a message may take as long as all that wait before it.
+const HELD_MAX_OF_MANY: Duration = Duration::from_secs(10);
+const FEW: usize = 64;
 /// No message is passed over for fewer than these, unless one of them was held for [`HELD_MAX`].
 const HELD_MIN: usize = 8;
 
@@ -80,7 +83,8 @@ impl Arrivals {
 
     /// Puts acknowledgements that were held for long enough behind `out`, with all before them.
     pub(super) fn release_late(&mut self, now: Instant, out: &mut BytesMut) {
-        let last = self.messages.iter().rposition(|message| message.is_late(now));
+        let held_max = if self.messages.len() > FEW { HELD_MAX_OF_MANY } else { HELD_MAX };
+        let last = self.messages.iter().rposition(|message| message.is_late(now, held_max));
         self.take(last.map_or(0, |last| last + 1), out);
         self.release(out);
     }
@@ -127,8 +131,8 @@ impl Arrival {
         !matches!(self.state, ArrivalState::InProgress)
     }
 
-    fn is_late(&self, now: Instant) -> bool {
-        matches!(self.state, ArrivalState::Done { since } if now.duration_since(since) >= HELD_MAX)
+    fn is_late(&self, now: Instant, held_max: Duration) -> bool {
+        matches!(self.state, ArrivalState::Done { since } if now.duration_since(since) >= held_max)
     }
 }
 
@@ -289,6 +293,18 @@ mod tests {
         assert_eq!((&model.acknowledged, model.held()), (&vec![2], vec![4]));
         model.wait(HELD_MAX / 2);
         assert_eq!(model.acknowledged, [2, 4]);
+    }
+
+    /// A bridge that is busy takes longer for each than a broker that sends few may wait.
+    #[test]
+    fn many_messages_wait_longer_for_one_that_takes_long() {
+        let mut model = Model::new();
+        (0..=FEW).for_each(|_| model.arrive());
+        (0..HELD_MIN).for_each(|_| model.settle(1, true));
+        model.wait(HELD_MAX_OF_MANY - Duration::from_millis(1));
+        assert_eq!(model.acknowledged, [0; 0]);
+        model.wait(Duration::from_millis(1));
+        assert_eq!(model.acknowledged, (1..=HELD_MIN as u64).collect::<Vec<_>>());
     }
 
     #[test]
