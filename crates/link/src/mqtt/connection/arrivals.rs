@@ -104,10 +104,12 @@ impl Arrivals {
         }
     }
 
-    /// Returns true if more than half of the messages wait for others, since the broker may send no more before they
-    /// leave.
+    /// Returns true if more than half of a few messages wait for others, or seven eighths of many, since the broker may
+    /// send no more before they leave.
     fn holds_too_many(&self) -> bool {
-        self.held >= HELD_MIN && self.held > self.messages.len() / 2
+        let all = self.messages.len();
+        let in_progress_min = if all > FEW { all / 8 } else { all.div_ceil(2) };
+        self.held >= HELD_MIN && all - self.held < in_progress_min
     }
 
     /// Acknowledges the first messages, or passes them over.
