@@ -11,10 +11,10 @@ use crate::{Console, Error, Result, services::Access};
 
 /// Time after which a part ends with its next report.
 const PART_TIME: Duration = Duration::from_secs(5);
-/// Maximum time until a report. A handler waits for receivers without room for a minute before it gives up.
-const REPORT_TIME_MAX: Duration = Duration::from_secs(90);
-/// Maximum time until the handler has noticed that the part before has ended.
-const BEGIN_TIME_MAX: Duration = Duration::from_secs(5);
+/// Maximum time until a report, which may wait for receivers that have no room.
+const REPORT_TIME_MAX: Duration = Duration::from_secs(45);
+/// Maximum time until the part before has ended, also if somebody has left its page.
+const BEGIN_TIME_MAX: Duration = Duration::from_secs(8);
 /// Interval of the attempts to begin a part meanwhile.
 const BEGIN_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -57,9 +57,7 @@ impl Console {
         let until = Instant::now() + BEGIN_TIME_MAX;
         loop {
             match DecodeReports::start(&announcement, &access.app_id, &access.credential, body).await {
-                Err(error) if error.kind() == Kind::Conflict && !body.after.is_empty() && Instant::now() < until => {
-                    sleep(BEGIN_INTERVAL).await;
-                }
+                Err(error) if error.kind() == Kind::Conflict && Instant::now() < until => sleep(BEGIN_INTERVAL).await,
                 begun => return Ok(begun?),
             }
         }

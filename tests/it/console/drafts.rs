@@ -40,6 +40,12 @@ async fn what_was_typed_comes_back_after_the_login() {
     let form = [("form", "bytes"), ("payload", "0102"), ("port", "9")];
     let page = visitor.post("/console/applications/alice-app/devices/dev-1/downlinks", &form).await;
     assert!(page.html.contains("not been sent yet") && page.typed("payload") == "0102", "{}", page.html);
+
+    clock.advance(EXPIRES);
+    let form = [("do", "correct"), ("version", "2"), ("device", "dev-1"), ("since", "7d")];
+    let page = visitor.post("/console/applications/alice-app/functions/correction", &form).await;
+    assert!(page.html.contains("This was interrupted"), "{}: {}", page.path, page.html);
+    assert_eq!((page.value("device"), page.value("since")), ("dev-1".to_owned(), "7d".to_owned()));
 }
 
 // Conformance: console: functions tried, saved, restored; nothing typed is lost

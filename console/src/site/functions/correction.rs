@@ -42,6 +42,8 @@ pub(in crate::site) struct CorrectionPage {
     form: CorrectionForm,
     problem: Option<Problem>,
     done: Option<PartView>,
+    /// True if the form was sent when the login had expired or a service was away.
+    is_draft: bool,
 }
 
 /// Which uplinks are corrected, and how far that is.
@@ -235,7 +237,7 @@ pub(in crate::site) async fn submit(request: InApplication, sent: Sent) -> Resul
 
 /// The page with a form that was sent when the login had expired, or a service was away.
 pub(in crate::site) fn draft(request: &InApplication, sent: &Sent) -> Response {
-    Page::new(page(request, CorrectionForm::of(sent))).into_response()
+    Page::new(CorrectionPage { is_draft: true, ..page(request, CorrectionForm::of(sent)) }).into_response()
 }
 
 fn refused(request: &InApplication, form: CorrectionForm, error: &Error) -> Response {
@@ -246,5 +248,5 @@ fn refused(request: &InApplication, form: CorrectionForm, error: &Error) -> Resp
 
 fn page(request: &InApplication, form: CorrectionForm) -> CorrectionPage {
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
-    CorrectionPage { frame, app_id, tab: "functions", form, problem: None, done: None }
+    CorrectionPage { frame, app_id, tab: "functions", form, problem: None, done: None, is_draft: false }
 }
