@@ -31,7 +31,7 @@ pub(crate) struct Documents {
 
 /// A document as read, with its version.
 #[derive(Debug)]
-pub(crate) struct Stored<T> {
+pub(crate) struct Document<T> {
     pub(crate) value: T,
     key: Key,
     version: Version,
@@ -44,17 +44,17 @@ impl Documents {
         Self { store }
     }
 
-    pub(crate) async fn read<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<Stored<T>>> {
+    pub(crate) async fn read<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<Document<T>>> {
         let entry = self.store.get_one(key).await?;
-        entry.map(Stored::parse).transpose()
+        entry.map(Document::parse).transpose()
     }
 
     /// Reads several documents, in the order of `keys`.
-    pub(crate) async fn read_all<T: DeserializeOwned>(&self, keys: &[Key]) -> Result<Vec<Option<Stored<T>>>> {
+    pub(crate) async fn read_all<T: DeserializeOwned>(&self, keys: &[Key]) -> Result<Vec<Option<Document<T>>>> {
         let mut all = Vec::with_capacity(keys.len());
         for some in keys.chunks(READ_MAX) {
             for entry in self.store.get(some).await? {
-                all.push(entry.map(Stored::parse).transpose()?);
+                all.push(entry.map(Document::parse).transpose()?);
             }
         }
         Ok(all)
@@ -96,7 +96,7 @@ impl Documents {
     /// Returns `false` if that one changed, or if `key` exists.
     pub(crate) async fn create_beside<T, U: Serialize>(
         &self,
-        unchanged: &Stored<T>,
+        unchanged: &Document<T>,
         key: &Key,
         value: &U,
         expires: Timestamp,
@@ -111,7 +111,7 @@ impl Documents {
     /// Returns `false` if `taken` changed in between, or if `key` exists.
     pub(crate) async fn exchange_until<T, U: Serialize>(
         &self,
-        taken: &Stored<T>,
+        taken: &Document<T>,
         key: &Key,
         value: &U,
         expires: Timestamp,
@@ -122,13 +122,13 @@ impl Documents {
     }
 
     /// Replaces a document. Returns `false` if it changed since it was read.
-    pub(crate) async fn replace<T: Serialize>(&self, stored: &Stored<T>) -> Result<bool> {
+    pub(crate) async fn replace<T: Serialize>(&self, stored: &Document<T>) -> Result<bool> {
         let bytes = json(&stored.key, &stored.value)?;
         self.commit(stored.unchanged().put(stored.key.clone(), bytes)).await
     }
 
     /// Like [`Documents::replace`]. If it becomes larger than it was, it is refused like [`Documents::add`].
-    pub(crate) async fn update<T: Serialize>(&self, stored: &Stored<T>) -> Result<bool> {
+    pub(crate) async fn update<T: Serialize>(&self, stored: &Document<T>) -> Result<bool> {
         let bytes = json(&stored.key, &stored.value)?;
         let grows = bytes.len() > stored.bytes + SMALL_CHANGE_BYTES;
         let batch = stored.unchanged().put(stored.key.clone(), bytes);
@@ -136,13 +136,13 @@ impl Documents {
     }
 
     /// Like [`Documents::replace`], for a document that expires.
-    pub(crate) async fn replace_until<T: Serialize>(&self, stored: &Stored<T>, expires: Timestamp) -> Result<bool> {
+    pub(crate) async fn replace_until<T: Serialize>(&self, stored: &Document<T>, expires: Timestamp) -> Result<bool> {
         let bytes = json(&stored.key, &stored.value)?;
         self.commit(stored.unchanged().put_until(stored.key.clone(), bytes, expires.as_unix_ms())).await
     }
 
     /// Deletes a document. Returns `false` if it changed since it was read.
-    pub(crate) async fn delete<T>(&self, stored: &Stored<T>) -> Result<bool> {
+    pub(crate) async fn delete<T>(&self, stored: &Document<T>) -> Result<bool> {
         self.commit(stored.unchanged().delete(stored.key.clone())).await
     }
 
@@ -179,14 +179,14 @@ where
     store::retry(ATTEMPTS_MAX, attempt).await?.ok_or(Error::Contended { what })
 }
 
-impl<T> Stored<T> {
+impl<T> Document<T> {
     /// A batch that fails if the document changed since it was read.
     fn unchanged(&self) -> Batch {
         Batch::new().expect(self.key.clone(), self.version)
     }
 }
 
-impl<T: DeserializeOwned> Stored<T> {
+impl<T: DeserializeOwned> Document<T> {
     fn parse(entry: Entry) -> Result<Self> {
         let Entry { key, value, version } = entry;
         match serde_json::from_slice(&value) {

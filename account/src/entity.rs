@@ -25,7 +25,7 @@ use types::{AccessKey, Claims, Scope, Timestamp, UserId};
 
 use crate::{
     Account, Error, Result,
-    documents::{Stored, retried},
+    documents::{Document, retried},
 };
 
 pub(crate) use self::index::EntityPage;
@@ -109,7 +109,7 @@ pub(crate) fn check_rights<R: Right>(rights: &[R]) -> Result<()> {
 
 impl Account {
     /// The entity with this id, even if deleted.
-    pub(crate) async fn entity<E: Entity>(&self, id: &E::Id) -> Result<Option<Stored<E>>> {
+    pub(crate) async fn entity<E: Entity>(&self, id: &E::Id) -> Result<Option<Document<E>>> {
         let found = self.documents.read::<E>(&E::key(&id.to_string())?).await?;
         Ok(found.filter(|stored| stored.value.is(id)))
     }

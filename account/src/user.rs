@@ -21,7 +21,7 @@ use types::{ClientId, FullName, Secret, Timestamp, UserId, Username};
 use self::{consent::Consent, email::Email, linked_login::LinkedLogin, password::PasswordHashString};
 use crate::{
     Account, Error, Result,
-    documents::{Stored, retried},
+    documents::{Document, retried},
     metrics,
 };
 
@@ -138,7 +138,7 @@ impl Account {
         username: &str,
         password: Secret,
         from: IpAddr,
-    ) -> Result<Option<Stored<UserRecord>>> {
+    ) -> Result<Option<Document<UserRecord>>> {
         let username = username.parse::<Username>().ok();
         self.limit_logins(username.as_ref(), from).await?;
         let user = match &username {
@@ -177,7 +177,7 @@ impl Account {
         Ok(self.stored_user(user_id).await?.map(|stored| stored.value))
     }
 
-    pub(crate) async fn stored_user(&self, user_id: &UserId) -> Result<Option<Stored<UserRecord>>> {
+    pub(crate) async fn stored_user(&self, user_id: &UserId) -> Result<Option<Document<UserRecord>>> {
         self.documents.read(&user_key(user_id)?).await
     }
 
@@ -200,7 +200,7 @@ impl Account {
     /// The users with these ids, in the same order, without those that do not exist.
     pub(crate) async fn users(&self, user_ids: impl Iterator<Item = &UserId>) -> Result<Vec<UserRecord>> {
         let keys = user_ids.map(user_key).collect::<Result<Vec<_>>>()?;
-        let found: Vec<Option<Stored<UserRecord>>> = self.documents.read_all(&keys).await?;
+        let found: Vec<Option<Document<UserRecord>>> = self.documents.read_all(&keys).await?;
         Ok(found.into_iter().flatten().map(|stored| stored.value).collect())
     }
 }

@@ -41,14 +41,14 @@ pub(crate) struct Keeper {
     losses: Arc<Losses>,
     /// Random number of this process, new at each start.
     writer: u32,
-    work: Mutex<Work>,
+    state: Mutex<PassState>,
     signal: Mutex<Signal>,
     changed: Condvar,
 }
 
 /// State that one pass leaves to the next.
 #[derive(Default)]
-struct Work {
+struct PassState {
     steadiness: Steadiness,
     /// Passes until all files are looked at; zero also when there are new ones.
     passes: u32,
@@ -73,8 +73,8 @@ impl Keeper {
         losses: Arc<Losses>,
         writer: u32,
     ) -> Self {
-        let (work, signal) = (Mutex::default(), Mutex::default());
-        Self { disk, bounds, clock, owner_of, losses, writer, work, signal, changed: Condvar::new() }
+        let (state, signal) = (Mutex::default(), Mutex::default());
+        Self { disk, bounds, clock, owner_of, losses, writer, state, signal, changed: Condvar::new() }
     }
 
     /// Works until it is closed.
@@ -113,27 +113,27 @@ impl Keeper {
 
     /// Does what is due: seals segments, merges files, deletes what is too old or too much.
     pub(crate) fn pass(&self) -> Result<(), Error> {
-        let mut work = self.work();
+        let mut state = self.state();
         let now = self.now();
-        work.steadiness.look(now);
-        self.log_losses(&mut work);
-        let sealed = self.seal_due(&mut work, now);
-        if work.passes > 0 {
-            work.passes -= 1;
+        state.steadiness.look(now);
+        self.log_losses(&mut state);
+        let sealed = self.seal_due(&mut state, now);
+        if state.passes > 0 {
+            state.passes -= 1;
             return sealed;
         }
-        let looked = self.look_at_files(&mut work, now);
-        work.passes = if looked.is_ok() { LOOKS - 1 } else { 0 };
+        let looked = self.look_at_files(&mut state, now);
+        state.passes = if looked.is_ok() { LOOKS - 1 } else { 0 };
         sealed.and(looked)
     }
 
     /// Puts all files in order. What fails does not hold up the rest; the first error is returned.
-    fn look_at_files(&self, work: &mut Work, now: u64) -> Result<(), Error> {
-        let removed = self.finish_removals(work);
+    fn look_at_files(&self, state: &mut PassState, now: u64) -> Result<(), Error> {
+        let removed = self.finish_removals(state);
         let change = self.disk.change()?;
         // What is too old or too much goes first, because merging needs room.
-        let retained = self.retain(work, now);
-        let compacted = self.compact(work, now);
+        let retained = self.retain(state, now);
+        let compacted = self.compact(state, now);
         let removals = self.disk.removals();
         let forgotten =
             removals.and_then(|all| all.forget_old(&change, &self.disk.removed_dir(), now, self.removal_days()));
@@ -143,7 +143,7 @@ impl Keeper {
 
     /// The same, and looks at all files.
     pub(crate) fn full_pass(&self) -> Result<(), Error> {
-        self.work().passes = 0;
+        self.state().passes = 0;
         self.pass()
     }
 
@@ -154,8 +154,8 @@ impl Keeper {
     }
 
     /// Says how many records were not kept, at most once in each interval.
-    fn log_losses(&self, work: &mut Work) {
-        for (loss, logged) in Loss::ALL.into_iter().zip(&mut work.logged) {
+    fn log_losses(&self, state: &mut PassState) {
+        for (loss, logged) in Loss::ALL.into_iter().zip(&mut state.logged) {
             let count = self.losses.count(loss);
             if count > *logged {
                 tracing::warn!(reason = loss.name(), records = count - *logged, "messages were not kept in history");
@@ -173,8 +173,8 @@ impl Keeper {
         moment::millis(self.clock.now())
     }
 
-    fn work(&self) -> MutexGuard<'_, Work> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, PassState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn signal(&self) -> MutexGuard<'_, Signal> {

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use types::Timestamp;
 use workbench::{Difference, json_differences};
 
-use crate::Stored;
+use crate::RecordedUplink;
 
 /// The seed of `Math.random` where none is recorded, as of `airlock functions run`.
 const SEED: u64 = 1;
@@ -64,7 +64,12 @@ impl Verdict {
 }
 
 /// Runs an uplink, and compares.
-pub(crate) fn check(sandbox: &mut Sandbox, functions: &Functions, uplink: &Stored, defaults: &Defaults) -> Checked {
+pub(crate) fn check(
+    sandbox: &mut Sandbox,
+    functions: &Functions,
+    uplink: &RecordedUplink,
+    defaults: &Defaults,
+) -> Checked {
     let extra = if uplink.extra.is_empty() { &defaults.extra } else { &uplink.extra };
     let call = Call {
         entry_point: EntryPoint::Uplink,

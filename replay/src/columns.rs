@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 pub use self::encoding::Encoding;
 pub(crate) use self::moment::moment;
 use crate::{
-    Error, Stored,
+    Error, RecordedUplink,
     own::{self, Own},
     stored::{Correction, Name, StoredResult},
 };
@@ -120,7 +120,7 @@ impl Columns {
         let part = |role: Role| text(record, self.places[role as usize], role.name());
         let is_decoded = own(own::Column::Outcome)?.is_none_or(|outcome| outcome == "decoded");
         let name = |role| Ok::<_, String>(Name::new(part(role)?.map(str::to_owned), None));
-        let uplink = Stored {
+        let uplink = RecordedUplink {
             id: part(Role::Id)?.unwrap_or_default().to_owned(),
             application: name(Role::Application)?,
             device: name(Role::Device)?,
@@ -131,7 +131,7 @@ impl Columns {
             time: part(Role::Time)?.map(moment).transpose()?,
             object: part(Role::Object)?.filter(|_| is_decoded).map(object).transpose()?.flatten(),
             profile: name(Role::Profile)?,
-            ..Stored::default()
+            ..RecordedUplink::default()
         };
         Ok(Some(match self.own {
             Some(_) => Own::read(own)?.complete(uplink),

@@ -24,5 +24,5 @@ pub use self::{
         Batch, CsvFile, JsonLines, ParquetFile, PostgresSettings, RedisSettings, Rows, StoredUplinks, StreamEvents,
         Table, Updates, UplinkSource, is_postgres, is_redis, is_things_stack,
     },
-    stored::{Correction, Filter, Name, Stored, StoredResult},
+    stored::{Correction, Filter, Name, RecordedUplink, StoredResult},
 };

@@ -10,7 +10,7 @@ mod object;
 
 use std::borrow::Cow;
 
-use crate::Stored;
+use crate::RecordedUplink;
 
 /// Reasons why a text is no uplink.
 #[derive(Debug, thiserror::Error)]
@@ -36,12 +36,12 @@ impl MessageError {
 
 /// The uplink in a message of ChirpStack, The Things Stack, The Things Network 2, LORIOT, or in a record of our own; none
 /// if it is something else, such as a join.
-pub(crate) fn parse(text: &str) -> Result<Option<Stored>, MessageError> {
+pub(crate) fn parse(text: &str) -> Result<Option<RecordedUplink>, MessageError> {
     envelope::search(envelope::message(text)?, &networks::find)
 }
 
 /// The same where there must be one.
-pub fn parse_uplink(text: &str) -> Result<Stored, MessageError> {
+pub fn parse_uplink(text: &str) -> Result<RecordedUplink, MessageError> {
     parse(text)?.ok_or(MessageError::Invalid(Cow::Borrowed(
         "it has no payload as in ChirpStack (`data`), The Things Stack (`uplink_message.frm_payload`) or The Things \
          Network 2 (`payload_raw`)",

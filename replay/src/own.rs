@@ -7,7 +7,7 @@ use memchr::memmem;
 use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{
-    Stored,
+    RecordedUplink,
     stored::{Correction, Name},
 };
 
@@ -118,11 +118,11 @@ impl Own {
     }
 
     /// The uplink as its functions saw it, and what it corrects.
-    pub(crate) fn complete(self, uplink: Stored) -> Stored {
+    pub(crate) fn complete(self, uplink: RecordedUplink) -> RecordedUplink {
         let (seed, correction) = (self.seed.or_else(|| usual(&uplink, self.counter)), self.correction());
         // A column that was named for it wins.
         let profile = if uplink.profile == Name::default() { self.profile } else { uplink.profile };
-        Stored { seed, correction, extra: self.extra, profile, ..uplink }
+        RecordedUplink { seed, correction, extra: self.extra, profile, ..uplink }
     }
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn profile(metadata: &str) -> Name {
 }
 
 /// None where the names are not ours.
-fn usual(uplink: &Stored, counter: u32) -> Option<u64> {
+fn usual(uplink: &RecordedUplink, counter: u32) -> Option<u64> {
     let (app_id, dev_id) = (uplink.application.id.parse().ok()?, uplink.device.id.parse().ok()?);
     Some(usual_seed(&app_id, &dev_id, counter))
 }

@@ -12,7 +12,7 @@ use workbench::{Difference, truncate};
 pub use self::counts::{Counts, UpdateCounts};
 use self::limits::{DAMAGES_MAX, DAYS_MAX, EXAMPLES_MAX, FAILURES_MAX, FIELDS_MAX, PROFILES_MAX};
 use crate::{
-    Name, Stored,
+    Name, RecordedUplink,
     check::{Checked, Verdict},
 };
 
@@ -113,7 +113,7 @@ pub struct Place {
 pub struct Day(i64);
 
 impl Report {
-    pub(crate) fn add(&mut self, place: Place, uplink: &Stored, checked: Checked) {
+    pub(crate) fn add(&mut self, place: Place, uplink: &RecordedUplink, checked: Checked) {
         let Checked { verdict, object, fuel } = checked;
         let counts = Counts::of(&verdict);
         self.counts.add(&counts);
@@ -254,7 +254,7 @@ fn without_numbers(path: &str) -> Cow<'_, str> {
 }
 
 impl Example {
-    fn new(place: Place, uplink: &Stored, old: Option<&str>, new: Option<&str>) -> Self {
+    fn new(place: Place, uplink: &RecordedUplink, old: Option<&str>, new: Option<&str>) -> Self {
         Self {
             place,
             device: truncate(&uplink.device.id),

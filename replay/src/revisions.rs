@@ -11,7 +11,7 @@ use history::RecordId;
 use memchr::memmem;
 use serde::Deserialize;
 
-use crate::{Error, Stored, stored::Correction};
+use crate::{Error, RecordedUplink, stored::Correction};
 
 /// Maximum number of corrected uplinks, which take about 100 MB.
 pub(crate) const CORRECTED_MAX: usize = 2_000_000;
@@ -41,7 +41,7 @@ impl Revisions {
     }
 
     /// Returns true if a newer revision of this uplink is known.
-    pub(crate) fn is_outdated(&self, uplink: &Stored) -> bool {
+    pub(crate) fn is_outdated(&self, uplink: &RecordedUplink) -> bool {
         let newest = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if newest.is_empty() {
             return false;

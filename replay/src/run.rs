@@ -14,7 +14,7 @@ use runtime::{Engine, Sandbox};
 
 pub use self::output::{OutputFormat, OutputRow, ParquetOutput};
 use crate::{
-    Batch, Codecs, Error, Filter, Report, Stored, Updates, UplinkSource,
+    Batch, Codecs, Error, Filter, RecordedUplink, Report, Updates, UplinkSource,
     check::{Defaults, check},
     report::Place,
     revisions::Revisions,
@@ -110,11 +110,11 @@ impl Replay<'_> {
     }
 
     /// Returns true if a newer revision counts in its place. Of originals alone, each counts.
-    fn is_outdated(&self, revisions: &Revisions, uplink: &Stored) -> bool {
+    fn is_outdated(&self, revisions: &Revisions, uplink: &RecordedUplink) -> bool {
         !self.filter.originals_only && revisions.is_outdated(uplink)
     }
 
-    fn check_uplink(&self, sandbox: &mut Sandbox, place: Place, uplink: &Stored, done: &mut Done) {
+    fn check_uplink(&self, sandbox: &mut Sandbox, place: Place, uplink: &RecordedUplink, done: &mut Done) {
         if self.codecs.are_by_profile() {
             done.report.add_profile(&uplink.profile);
         }

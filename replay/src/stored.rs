@@ -6,7 +6,7 @@ use types::Timestamp;
 
 /// An uplink with the object that was stored for it.
 #[derive(Clone, Debug, Default)]
-pub struct Stored {
+pub struct RecordedUplink {
     /// The uplink's id in the source, such as the primary key of its row; empty if it has none.
     pub id: String,
     /// The application.
@@ -41,7 +41,7 @@ pub struct Correction {
 }
 
 /// The uplink at one place of a source, `None` if it is something else, or the reason why it is damaged.
-pub type StoredResult = Result<Option<Stored>, String>;
+pub type StoredResult = Result<Option<RecordedUplink>, String>;
 
 /// A name: networks have an id, and some a second one, such as the DevEUI or a name for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub struct Filter {
 
 impl Filter {
     /// Returns true if an uplink is wanted. One without a time is not in any period.
-    pub(crate) fn matches(&self, uplink: &Stored) -> bool {
+    pub(crate) fn matches(&self, uplink: &RecordedUplink) -> bool {
         let is = |wanted: &Option<String>, name: &Name| wanted.as_ref().is_none_or(|wanted| name.is(wanted));
         self.since.is_none_or(|since| uplink.time.is_some_and(|time| time >= since))
             && self.until.is_none_or(|until| uplink.time.is_some_and(|time| time < until))

@@ -11,7 +11,7 @@ use types::{AccessKey, Claims, ComponentId, Scope, ServiceName, UserId};
 use super::{Entity, Rights, not_found};
 use crate::{
     Account, Error, Result,
-    documents::{Stored, retried},
+    documents::{Document, retried},
     entity::subject::Subject,
 };
 
@@ -45,7 +45,7 @@ pub(crate) enum Requires<R> {
 /// An entity with the caller's rights to it.
 #[derive(Debug)]
 pub(crate) struct Access<E: Entity> {
-    pub(crate) entity: Stored<E>,
+    pub(crate) entity: Document<E>,
     pub(crate) rights: Rights<E::Right>,
     pub(crate) id: E::Id,
 }
@@ -169,7 +169,7 @@ impl Account {
         retried(E::NOUN, attempt).await
     }
 
-    pub(crate) async fn find_entity<E: Entity>(&self, id: &E::Id, deleted: Deleted) -> Result<Option<Stored<E>>> {
+    pub(crate) async fn find_entity<E: Entity>(&self, id: &E::Id, deleted: Deleted) -> Result<Option<Document<E>>> {
         let found = self.entity::<E>(id).await?;
         Ok(found.filter(|stored| deleted == Deleted::Included || !stored.value.is_deleted()))
     }
@@ -179,7 +179,7 @@ fn user_access<E: Entity>(
     claims: &Claims,
     user_id: &UserId,
     id: &E::Id,
-    found: Option<Stored<E>>,
+    found: Option<Document<E>>,
 ) -> Result<Access<E>> {
     let scope = E::scope(id);
     let collaborates = found.as_ref().is_some_and(|stored| stored.value.collaborators().contains_key(user_id));

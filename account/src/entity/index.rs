@@ -9,7 +9,7 @@ use store::Key;
 use types::UserId;
 
 use super::Entity;
-use crate::{Account, Error, Result, documents::Stored, user::user_tag};
+use crate::{Account, Error, Result, documents::Document, user::user_tag};
 
 /// Maximum number of entities of one kind that a user can create, not counting deleted ones.
 const MADE_MAX: usize = 1000;
@@ -39,7 +39,7 @@ impl Account {
         let next = shared.last().filter(|_| shared.len() == PAGE_LENGTH).map(|key| id_in(key).to_owned());
         let ids: BTreeSet<&str> = made.iter().chain(&shared).map(id_in).collect();
         let keys = ids.into_iter().map(E::key).collect::<Result<Vec<_>>>()?;
-        let found: Vec<Option<Stored<E>>> = self.documents.read_all(&keys).await?;
+        let found: Vec<Option<Document<E>>> = self.documents.read_all(&keys).await?;
         let accessible =
             found.into_iter().flatten().filter(|stored| stored.value.collaborators().contains_key(user_id));
         Ok(EntityPage { entities: accessible.map(|stored| stored.value).collect(), next })
@@ -77,7 +77,7 @@ impl Account {
     }
 
     /// The index entries of an entity.
-    pub(crate) async fn listed<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<Vec<Stored<()>>> {
+    pub(crate) async fn listed<E: Entity>(&self, user_id: &UserId, id: &E::Id) -> Result<Vec<Document<()>>> {
         let id = id.to_string();
         let keys = [made_key::<E>(user_id, &id)?, shared_key::<E>(user_id, &id)?];
         Ok(self.documents.read_all(&keys).await?.into_iter().flatten().collect())
@@ -86,7 +86,7 @@ impl Account {
     /// Removes deleted entities, and those that the user left, from the created ones. Returns whether there were any.
     async fn release_gone<E: Entity>(&self, user_id: &UserId, entries: &[Key]) -> Result<bool> {
         let keys = entries.iter().map(|key| E::key(id_in(key))).collect::<Result<Vec<_>>>()?;
-        let found: Vec<Option<Stored<E>>> = self.documents.read_all(&keys).await?;
+        let found: Vec<Option<Document<E>>> = self.documents.read_all(&keys).await?;
         let mut made = false;
         for (key, stored) in entries.iter().zip(found) {
             let accessible = stored.filter(|stored| stored.value.collaborators().contains_key(user_id));

@@ -14,7 +14,7 @@ use types::{ClientId, Scope, Secret, Timestamp, UserId};
 use super::{client::Client, error_code::OAuthErrorCode, parse_scope, response};
 use crate::{
     Account, Error, Result,
-    documents::{Stored, retried},
+    documents::{Document, retried},
     metrics,
     user::{UserRecord, consent::ConsentVersion},
 };
@@ -142,7 +142,7 @@ impl Account {
     }
 
     /// The grant of a token, which must be the valid token or a retry with the previous one.
-    async fn grant_of(&self, client: &Client, sent: RefreshToken) -> Result<Stored<Grant>> {
+    async fn grant_of(&self, client: &Client, sent: RefreshToken) -> Result<Document<Grant>> {
         let found = self.documents.read::<Grant>(&sent.grant.key()?).await?;
         let grant = found.filter(|grant| grant.value.client == client.id).ok_or_else(refused)?;
         let Grant { number, rotated, .. } = grant.value;
@@ -183,7 +183,7 @@ impl Account {
     }
 
     /// Returns `false` if the grant changed in between.
-    async fn revoke_grant(&self, grant: &Stored<Grant>, event: &'static str) -> Result<bool> {
+    async fn revoke_grant(&self, grant: &Document<Grant>, event: &'static str) -> Result<bool> {
         let ended = self.documents.delete(grant).await?;
         if ended {
             // Not refused without the audit file: it only takes something away from somebody who may have stolen it.

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Account, Error, Result, Session,
-    documents::Stored,
+    documents::Document,
     metrics,
     user::{UserRecord, email::Email, linked_login::Identity},
 };
@@ -182,7 +182,7 @@ impl Account {
     }
 
     /// The account of somebody who logs in for the first time, if the settings allow a new one.
-    async fn first_login(&self, provider: &Provider, person: &Person, from: IpAddr) -> Result<Stored<UserRecord>> {
+    async fn first_login(&self, provider: &Provider, person: &Person, from: IpAddr) -> Result<Document<UserRecord>> {
         if !provider.settings.create_users {
             return Err(self.refuse_login(provider, ProviderError::Unlinked, from));
         }

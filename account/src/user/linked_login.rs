@@ -10,7 +10,7 @@ use types::{Timestamp, UserId};
 use super::UserRecord;
 use crate::{
     Account, Error, Result,
-    documents::{Stored, retried},
+    documents::{Document, retried},
     user::{user_key, username::name_key},
 };
 
@@ -40,7 +40,7 @@ struct LoginRecord {
 
 impl Account {
     /// The user that an identity is linked with.
-    pub(crate) async fn user_with_identity(&self, identity: &Identity) -> Result<Option<Stored<UserRecord>>> {
+    pub(crate) async fn user_with_identity(&self, identity: &Identity) -> Result<Option<Document<UserRecord>>> {
         let record = self.documents.read::<LoginRecord>(&self.login_key(identity)?).await?;
         let Some(record) = record else { return Ok(None) };
         let user = self.stored_user(&record.value.user_id).await?;

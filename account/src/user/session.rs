@@ -11,7 +11,7 @@ use types::{Secret, Timestamp, UserId};
 use super::{UserRecord, user_tag};
 use crate::{
     Account, Error, Result,
-    documents::{Stored, retried},
+    documents::{Document, retried},
     seal::Sealed,
 };
 
@@ -25,7 +25,7 @@ const AAD: &str = "session";
 
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) user: Stored<UserRecord>,
+    pub(crate) user: Document<UserRecord>,
     key: Key,
     created: Timestamp,
 }
@@ -99,7 +99,7 @@ impl Account {
     }
 
     /// Starts a session. Returns `None` if the user's password changed since `user` was read, or the user is disabled.
-    pub(crate) async fn begin_session(&self, user: &Stored<UserRecord>) -> Result<Option<Secret>> {
+    pub(crate) async fn begin_session(&self, user: &Document<UserRecord>) -> Result<Option<Secret>> {
         let (user_id, id) = (&user.value.id, self.random.array::<32>());
         let key = self.session_key(user_id, &id)?;
         let now = self.clock.now();

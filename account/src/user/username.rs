@@ -7,7 +7,7 @@ use types::{UserId, Username};
 use super::{UserRecord, taken, user_key};
 use crate::{
     Account, Error, Result,
-    documents::{Stored, id_index::IdIndex},
+    documents::{Document, id_index::IdIndex},
 };
 
 /// Maximum number of further names that a user can take. They stay reserved permanently.
@@ -28,11 +28,11 @@ impl Account {
     /// The users with these names, in the same order, without names that nobody has now.
     pub(crate) async fn users_named(&self, names: &[Username]) -> Result<Vec<UserRecord>> {
         let keys = names.iter().map(name_key).collect::<Result<Vec<_>>>()?;
-        let found: Vec<Option<Stored<NameRecord>>> = self.documents.read_all(&keys).await?;
+        let found: Vec<Option<Document<NameRecord>>> = self.documents.read_all(&keys).await?;
         let known = names.iter().zip(found).filter_map(|(name, record)| Some((name, record?.value.user_id)));
         let (known, user_ids): (Vec<_>, Vec<_>) = known.unzip();
         let keys = user_ids.iter().map(user_key).collect::<Result<Vec<_>>>()?;
-        let users: Vec<Option<Stored<UserRecord>>> = self.documents.read_all(&keys).await?;
+        let users: Vec<Option<Document<UserRecord>>> = self.documents.read_all(&keys).await?;
         let users = known.into_iter().zip(users).filter_map(|(name, user)| Some((name, user?.value)));
         Ok(users.filter(|(name, user)| user.username == **name).map(|(_, user)| user).collect())
     }

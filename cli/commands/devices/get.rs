@@ -16,7 +16,7 @@ pub(super) async fn complete(
     lorawan: LorawanDevice,
 ) -> LorawanDevice {
     // History may be off, or the caller may not read messages.
-    let Ok(heard) = handler.heard(app_id, dev_id, lorawan.last_seen).await else { return lorawan };
+    let Ok(heard) = handler.device_activity(app_id, dev_id, lorawan.last_seen).await else { return lorawan };
     let f_cnt_up = heard.f_cnt_up.unwrap_or(lorawan.f_cnt_up);
     LorawanDevice { last_seen: heard.last_seen, f_cnt_up, ..lorawan }
 }

@@ -19,7 +19,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Redirect, Response},
 };
-use client::handler::{HandlerClient, Heard};
+use client::handler::{DeviceActivity, HandlerClient};
 use types::{AppId, DevId};
 
 use self::{form::Forms, sent::DownlinkRow};
@@ -133,9 +133,9 @@ async fn facts(handler: &HandlerClient, (app_id, dev_id): (&AppId, &DevId), devi
     let facts =
         Facts { dev_id: device.dev_id, description: shown(&device.description), attributes, ..Facts::default() };
     let Some(Network::LorawanDevice(lorawan)) = device.device else { return facts };
-    let heard = handler.heard(app_id, dev_id, lorawan.last_seen).await;
+    let heard = handler.device_activity(app_id, dev_id, lorawan.last_seen).await;
     // What is wrong with history, the messages say.
-    let heard = heard.unwrap_or(Heard { last_seen: lorawan.last_seen, f_cnt_up: None });
+    let heard = heard.unwrap_or(DeviceActivity { last_seen: lorawan.last_seen, f_cnt_up: None });
     let identifiers =
         [("DevEUI", hex(&lorawan.dev_eui)), ("AppEUI", hex(&lorawan.app_eui)), ("DevAddr", hex(&lorawan.dev_addr))];
     Facts {

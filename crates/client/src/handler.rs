@@ -2,9 +2,9 @@
 
 mod addresses;
 mod candidates;
+mod device_activity;
 mod downlinks;
 mod find;
-mod heard;
 mod history;
 mod moves;
 mod uplinks;
@@ -21,7 +21,7 @@ use api::{
 use tonic::{Request, Response, Status, transport::Channel};
 use types::{AppId, Credential, DevId};
 
-pub use self::{heard::Heard, uplinks::UplinkAnswers};
+pub use self::{device_activity::DeviceActivity, uplinks::UplinkAnswers};
 use crate::{
     Result, Trust,
     transport::{

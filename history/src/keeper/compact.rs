@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use types::AppId;
 
-use super::{Keeper, Work, seal::ids};
+use super::{Keeper, PassState, seal::ids};
 use crate::{
     Error, Record, Skipped,
     directory::{remove, sync},
@@ -30,24 +30,24 @@ const SETTLED_MS: u64 = 2 * 3600 * 1000;
 
 impl Keeper {
     /// Merges small files of all applications, and ends what a killed process has begun.
-    pub(super) fn compact(&self, work: &mut Work, now: u64) -> Result<(), Error> {
+    pub(super) fn compact(&self, state: &mut PassState, now: u64) -> Result<(), Error> {
         let mut result = Ok(());
         for app_id in name::applications(self.disk.root())? {
-            result = result.and(self.compact_application(&app_id, work, now));
+            result = result.and(self.compact_application(&app_id, state, now));
         }
         result
     }
 
-    fn compact_application(&self, app_id: &AppId, work: &mut Work, now: u64) -> Result<(), Error> {
+    fn compact_application(&self, app_id: &AppId, state: &mut PassState, now: u64) -> Result<(), Error> {
         // A day that fails does not hold up the others.
         let mut result = Ok(());
         for day in name::days(self.disk.root(), app_id)? {
-            result = result.and(self.compact_day((app_id, &day), work, now));
+            result = result.and(self.compact_day((app_id, &day), state, now));
         }
         result
     }
 
-    fn compact_day(&self, (app_id, day): (&AppId, &DayDir), work: &mut Work, now: u64) -> Result<(), Error> {
+    fn compact_day(&self, (app_id, day): (&AppId, &DayDir), state: &mut PassState, now: u64) -> Result<(), Error> {
         let files = day.settled_files()?;
         // Nobody else writes now: these are from processes that were killed.
         files.unfinished.iter().try_for_each(|path| remove(path))?;
@@ -57,7 +57,7 @@ impl Keeper {
         while small.len() >= if is_over { 2 } else { SMALL_FILES_MAX } {
             let batch = batch(&mut small, MERGED_BYTES_MAX.min(self.bounds.file_bytes_max(app_id)));
             if batch.len() > 1 {
-                self.merge(day, &batch, &self.origin(work))?;
+                self.merge(day, &batch, &self.origin(state))?;
             }
         }
         Ok(())
@@ -115,9 +115,9 @@ impl Keeper {
     }
 
     /// Returns the suffix of the name of a file that replaces others.
-    pub(super) fn origin(&self, work: &mut Work) -> String {
-        work.merged = work.merged.saturating_add(1);
-        format!("{:08x}m{:04x}", self.writer, work.merged)
+    pub(super) fn origin(&self, state: &mut PassState) -> String {
+        state.merged = state.merged.saturating_add(1);
+        format!("{:08x}m{:04x}", self.writer, state.merged)
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use metrics::{describe_gauge, gauge};
 
-use super::{Keeper, Work};
+use super::{Keeper, PassState};
 use crate::{
     Error,
     directory::{if_there, list, remove},
@@ -37,12 +37,12 @@ impl Keeper {
 
     /// Deletes those that are too old for any application, and then the oldest while there is too much with the bytes of
     /// all `others`: what may be in them is found by nobody, so they go before what is.
-    pub(super) fn retain_damaged(&self, work: &Work, now: u64, others: u64) -> Result<(), Error> {
+    pub(super) fn retain_damaged(&self, state: &PassState, now: u64, others: u64) -> Result<(), Error> {
         let oldest = moment::days_before(now, self.bounds.days_max_of_all());
         let mut files = damaged_files(&Disk::tail_dir(self.disk.root()))?;
         let mut bytes = others + files.iter().map(|file| file.bytes).sum::<u64>();
         while let Some(file) = files.front() {
-            let is_old = work.steadiness.is_steady() && file.written < oldest;
+            let is_old = state.steadiness.is_steady() && file.written < oldest;
             if !is_old && bytes <= self.bounds.bytes_max() {
                 break;
             }

@@ -4,7 +4,7 @@ use parquet::errors::Result as ParquetResult;
 use server::status::ErrorChain;
 use types::{AppId, DevId};
 
-use super::{Keeper, Work, seal::ids};
+use super::{Keeper, PassState, seal::ids};
 use crate::{
     Error, Record, RecordId,
     directory::{
@@ -23,7 +23,7 @@ use crate::{
 impl Keeper {
     /// Deletes what is recorded so far.
     pub(crate) fn remove(&self, app_id: &AppId, dev_id: Option<&DevId>) -> Result<(), Error> {
-        let mut work = self.work();
+        let mut state = self.state();
         let change = self.disk.change()?;
         let last = RecordId::last(self.now());
         let removal = Removal { app_id: app_id.to_string(), dev_id: dev_id.map(DevId::to_string), last };
@@ -32,7 +32,7 @@ impl Keeper {
         let last = self.last_id(app_id).map_or(last, |newest| newest.max(last));
         let pending = Removal { last, ..removal.clone() };
         let pending = self.begin_removal(&change, &pending, &removal)?;
-        let finished = self.finish_removal(&change, &pending, &mut work);
+        let finished = self.finish_removal(&change, &pending, &mut state);
         self.wake_uploads();
         finished
     }
@@ -59,20 +59,20 @@ impl Keeper {
     }
 
     /// Finishes removals that are pending since a kill or a failure.
-    pub(super) fn finish_removals(&self, work: &mut Work) -> Result<(), Error> {
+    pub(super) fn finish_removals(&self, state: &mut PassState) -> Result<(), Error> {
         let change = self.disk.change()?;
         // One that fails does not hold up the others.
         let mut result = Ok(());
         for removal in self.disk.removals()?.pending {
-            result = result.and(self.finish_removal(&change, &removal, work));
+            result = result.and(self.finish_removal(&change, &removal, state));
         }
         result
     }
 
     /// Nobody else can end it before the tail is sealed: only a pending one covers records that are ahead of the clock.
-    fn finish_removal(&self, change: &Change, removal: &Removal, work: &mut Work) -> Result<(), Error> {
-        let files = self.remove_files(removal, work);
-        files.and(self.seal_removed(change, removal, work))?;
+    fn finish_removal(&self, change: &Change, removal: &Removal, state: &mut PassState) -> Result<(), Error> {
+        let files = self.remove_files(removal, state);
+        files.and(self.seal_removed(change, removal, state))?;
         self.make_known(change, removal)?;
         removed::end(change, &self.disk.removed_dir(), removal)
     }
@@ -88,31 +88,37 @@ impl Keeper {
     }
 
     /// Deletes the files of an application, or writes those that also have others' records again.
-    fn remove_files(&self, removal: &Removal, work: &mut Work) -> Result<(), Error> {
+    fn remove_files(&self, removal: &Removal, state: &mut PassState) -> Result<(), Error> {
         // Nothing else has files.
         let Ok(app_id) = removal.app_id.parse::<AppId>() else { return Ok(()) };
         // A day or a file that cannot be read does not hold up the others.
         let mut result = Ok(());
         for day in name::days(self.disk.root(), &app_id)? {
-            result = result.and(self.remove_from_day(&day, removal, work));
+            result = result.and(self.remove_from_day(&day, removal, state));
         }
         self.delete_empty(&app_id);
         result
     }
 
-    fn remove_from_day(&self, day: &DayDir, removal: &Removal, work: &mut Work) -> Result<(), Error> {
+    fn remove_from_day(&self, day: &DayDir, removal: &Removal, state: &mut PassState) -> Result<(), Error> {
         let mut result = Ok(());
         for file in day.settled_files()?.files {
             result = result.and(match &removal.dev_id {
                 None if file.last_id() <= removal.last => remove(&file.path),
-                _ => self.remove_from(day, &file, removal, work),
+                _ => self.remove_from(day, &file, removal, state),
             });
         }
         result.and(sync(&day.path))
     }
 
     /// Files that are damaged stay, and are named: what they have of the device cannot be read either.
-    fn remove_from(&self, day: &DayDir, file: &FileName, removal: &Removal, work: &mut Work) -> Result<(), Error> {
+    fn remove_from(
+        &self,
+        day: &DayDir,
+        file: &FileName,
+        removal: &Removal,
+        state: &mut PassState,
+    ) -> Result<(), Error> {
         let (records, unchecked) = match read_if_may_have(file, removal) {
             Err(error @ Error::Damaged { .. }) => {
                 tracing::warn!(error = %ErrorChain(&error), "a file of history may still have what was removed");
@@ -129,7 +135,7 @@ impl Keeper {
         }
         let Some((first, last)) = ids(&rows) else { return remove(&file.path) };
         // Under another name, because no file changes: copies of it may be elsewhere.
-        let path = FileName::new(&day.path, first, last, &self.origin(work)).path;
+        let path = FileName::new(&day.path, first, last, &self.origin(state)).path;
         self.replace(std::slice::from_ref(&file.path), &path, (sort(&rows).as_slice(), unchecked))
     }
 }

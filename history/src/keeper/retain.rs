@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use types::AppId;
 
-use super::{Keeper, Work};
+use super::{Keeper, PassState};
 use crate::{
     Error,
     directory::remove,
@@ -20,25 +20,25 @@ struct Held {
 }
 
 impl Keeper {
-    pub(super) fn retain(&self, work: &Work, now: u64) -> Result<(), Error> {
+    pub(super) fn retain(&self, state: &PassState, now: u64) -> Result<(), Error> {
         let (mut all, mut result) = (Vec::new(), Ok(()));
         for app_id in name::applications(self.disk.root())? {
             let mut held = Held { bytes: self.tail_bytes(&app_id), app_id, files: Vec::new() };
             // What fails does not hold up the rest: other days and applications have their bounds, too.
             let listed = held.add_files(self.disk.root());
-            result = result.and(listed).and(self.retain_application(&mut held, work, now));
+            result = result.and(listed).and(self.retain_application(&mut held, state, now));
             all.push(held);
         }
-        let damaged = self.retain_damaged(work, now, all.iter().map(|held| held.bytes).sum());
+        let damaged = self.retain_damaged(state, now, all.iter().map(|held| held.bytes).sum());
         let total = self.retain_total(all.iter_mut());
         all.iter().for_each(|held| self.delete_empty(&held.app_id));
         result.and(damaged).and(total)
     }
 
-    fn retain_application(&self, held: &mut Held, work: &Work, now: u64) -> Result<(), Error> {
+    fn retain_application(&self, held: &mut Held, state: &PassState, now: u64) -> Result<(), Error> {
         let oldest = moment::days_before(now, self.bounds.days_max(&held.app_id));
         let bytes_max = self.bounds.application_bytes_max(&held.app_id);
-        held.delete_while(|held, file| (work.steadiness.is_steady() && file.last < oldest) || held > bytes_max)
+        held.delete_while(|held, file| (state.steadiness.is_steady() && file.last < oldest) || held > bytes_max)
     }
 
     /// Deletes the oldest records of the owner with the most, while there are too many in all.

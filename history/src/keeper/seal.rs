@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Keeper, Work};
+use super::{Keeper, PassState};
 use crate::{
     Error, RecordId,
     directory::{Change, remove, removed::Removal, sync_each},
@@ -60,37 +60,37 @@ struct Written {
 
 impl Keeper {
     /// Seals segments that are full or old.
-    pub(super) fn seal_due(&self, work: &mut Work, now: u64) -> Result<(), Error> {
-        self.seal_until(now.saturating_sub(self.bounds.seal_after_ms()), work)
+    pub(super) fn seal_due(&self, state: &mut PassState, now: u64) -> Result<(), Error> {
+        self.seal_until(now.saturating_sub(self.bounds.seal_after_ms()), state)
     }
 
     /// Seals everything.
     pub(crate) fn seal_now(&self) -> Result<(), Error> {
-        self.seal_until(u64::MAX, &mut self.work())
+        self.seal_until(u64::MAX, &mut self.state())
     }
 
-    fn seal_until(&self, millis: u64, work: &mut Work) -> Result<(), Error> {
+    fn seal_until(&self, millis: u64, state: &mut PassState) -> Result<(), Error> {
         let Some(tail) = &self.disk.tail else { return Ok(()) };
         tail.end_old(millis);
         // While there is nothing to seal, it does not wait for other processes.
-        if tail.ended_count() == 0 { Ok(()) } else { self.seal_ended(&self.disk.change()?, tail, work) }
+        if tail.ended_count() == 0 { Ok(()) } else { self.seal_ended(&self.disk.change()?, tail, state) }
     }
 
     /// Seals what may have removed records: later ones need no sealing, however often a removal is tried.
-    pub(super) fn seal_removed(&self, change: &Change, removal: &Removal, work: &mut Work) -> Result<(), Error> {
+    pub(super) fn seal_removed(&self, change: &Change, removal: &Removal, state: &mut PassState) -> Result<(), Error> {
         let Some(tail) = &self.disk.tail else { return Ok(()) };
         tail.end_old(removal.last.millis);
-        self.seal_ended(change, tail, work)
+        self.seal_ended(change, tail, state)
     }
 
-    fn seal_ended(&self, change: &Change, tail: &Tail, work: &mut Work) -> Result<(), Error> {
+    fn seal_ended(&self, change: &Change, tail: &Tail, state: &mut PassState) -> Result<(), Error> {
         // One that cannot be sealed now does not hold up the others.
         let mut result = Ok(());
         let ended = tail.ended();
         let has_ended = !ended.is_empty();
         for segment in ended {
             result = result.and(self.seal(change, tail, &segment));
-            work.passes = 0;
+            state.passes = 0;
         }
         if has_ended {
             self.wake_uploads();

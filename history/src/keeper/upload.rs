@@ -103,7 +103,7 @@ impl Keeper {
                 }
             }
         }
-        if is_new && let Err(error) = self.finish_removals(&mut self.work()) {
+        if is_new && let Err(error) = self.finish_removals(&mut self.state()) {
             // They are hidden, and the next look at all files tries it again.
             tracing::error!(error = %ErrorChain(&error), "what another handler has removed is not deleted here yet");
         }
@@ -113,7 +113,7 @@ impl Keeper {
 
     /// Deletes files so old that their own handler would have deleted them, if it still ran.
     fn delete_abandoned(&self, bucket: &Bucket, listing: &Listing) -> Result<(), Error> {
-        if !self.work().steadiness.is_steady() {
+        if !self.state().steadiness.is_steady() {
             return Ok(());
         }
         let now = self.now();

@@ -11,12 +11,12 @@ use super::{
     object::{Object, text},
 };
 use crate::{
-    Stored,
+    RecordedUplink,
     own::{Column, Own},
     stored::Name,
 };
 
-type MessageResult = Result<Option<Stored>, MessageError>;
+type MessageResult = Result<Option<RecordedUplink>, MessageError>;
 
 /// The uplink in an object of any network.
 pub(super) fn find(message: &Object<'_>) -> MessageResult {
@@ -40,14 +40,14 @@ fn things_stack(message: &Object<'_>) -> MessageResult {
     let id = |name: &str| ids.as_ref().and_then(|ids| ids.string(name));
     let application = ids.as_ref().and_then(|ids| ids.object("application_ids"));
     let times = [uplink.text("received_at"), around.text("received_at"), message.text("time")];
-    Ok(Some(Stored {
+    Ok(Some(RecordedUplink {
         application: Name::new(application.and_then(|ids| ids.string("application_id")), None),
         device: Name::new(id("device_id"), id("dev_eui")),
         payload: base64(uplink.get("frm_payload"))?,
         port: port(uplink.get("f_port"))?,
         time: first_time(&times),
         object: uplink.get("decoded_payload").map(ToOwned::to_owned),
-        ..Stored::default()
+        ..RecordedUplink::default()
     }))
 }
 
@@ -55,14 +55,14 @@ fn things_stack(message: &Object<'_>) -> MessageResult {
 fn things_network_2(message: &Object<'_>) -> MessageResult {
     let Some(payload) = message.member("payload_raw") else { return Ok(None) };
     let metadata = message.object("metadata");
-    Ok(Some(Stored {
+    Ok(Some(RecordedUplink {
         application: Name::new(message.string("app_id"), None),
         device: Name::new(message.string("dev_id"), message.string("hardware_serial")),
         payload: base64(Some(payload))?,
         port: port(message.get("port"))?,
         time: first_time(&[metadata.and_then(|metadata| metadata.text("time"))]),
         object: message.get("payload_fields").map(ToOwned::to_owned),
-        ..Stored::default()
+        ..RecordedUplink::default()
     }))
 }
 
@@ -79,7 +79,7 @@ fn loriot(message: &Object<'_>) -> MessageResult {
     let payload = payload.ok_or(MessageError::new("its `data` is not hexadecimal, as LORIOT's is"))?;
     let time = message.get("ts").and_then(|time| time.get().parse().ok()).map(Timestamp::from_millis);
     let device = Name::new(message.string("EUI"), None);
-    Ok(Some(Stored { device, payload, port: port(message.get("port"))?, time, ..Stored::default() }))
+    Ok(Some(RecordedUplink { device, payload, port: port(message.get("port"))?, time, ..RecordedUplink::default() }))
 }
 
 /// `{"app_id": …, "dev_id": …, "kind": "up", "port": 1, "payload": "AQ==", "outcome": "decoded", "result": {…}}`, as
@@ -90,7 +90,7 @@ fn own(message: &Object<'_>) -> MessageResult {
     else {
         return Ok(None);
     };
-    let uplink = Stored {
+    let uplink = RecordedUplink {
         id: message.string("id").unwrap_or_default(),
         application: Name::new(message.string("app_id"), None),
         device: Name::new(message.string("dev_id"), None),
@@ -98,7 +98,7 @@ fn own(message: &Object<'_>) -> MessageResult {
         port: port(message.get("port"))?,
         time: first_time(&[message.text("received")]),
         object: message.get("result").filter(|_| outcome == "decoded").map(ToOwned::to_owned),
-        ..Stored::default()
+        ..RecordedUplink::default()
     };
     // Numbers of 64 bits are texts there.
     let cell = |column: Column| {
@@ -122,7 +122,7 @@ fn chirpstack(message: &Object<'_>) -> MessageResult {
         Some(Some(_)) | None => {}
         Some(None) => return Ok(None),
     }
-    Ok(Some(Stored {
+    Ok(Some(RecordedUplink {
         id: message.string("deduplicationId").unwrap_or_default(),
         payload: base64(data)?,
         port: port(message.get("fPort"))?,
@@ -143,26 +143,26 @@ fn refuse_ambiguous(data: &str, has_port: bool) -> Result<(), MessageError> {
 }
 
 /// Names and object, which versions 4 and 3 write in different places.
-fn of_chirpstack(message: &Object<'_>) -> Stored {
+fn of_chirpstack(message: &Object<'_>) -> RecordedUplink {
     let object = match message.text("objectJSON") {
         Some(json) => RawValue::from_string(json.into_owned()).ok(),
         None => message.get("object").map(ToOwned::to_owned),
     };
     let named = match message.object("deviceInfo") {
-        Some(info) => Stored {
+        Some(info) => RecordedUplink {
             application: Name::new(info.string("applicationId"), info.string("applicationName")),
             device: Name::new(info.string("devEui"), info.string("deviceName")),
             profile: Name::new(info.string("deviceProfileId"), info.string("deviceProfileName")),
-            ..Stored::default()
+            ..RecordedUplink::default()
         },
-        None => Stored {
+        None => RecordedUplink {
             application: Name::new(message.string("applicationID"), message.string("applicationName")),
             device: Name::new(message.text("devEUI").map(eui), message.string("deviceName")),
             profile: Name::new(message.string("deviceProfileID"), message.string("deviceProfileName")),
-            ..Stored::default()
+            ..RecordedUplink::default()
         },
     };
-    Stored { object, ..named }
+    RecordedUplink { object, ..named }
 }
 
 /// An EUI in hexadecimal. Version 3 writes it in Base64, too.

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use types::Timestamp;
 
 pub use self::parquet::{OutputRow, ParquetOutput};
-use crate::{Stored, check::Checked};
+use crate::{RecordedUplink, check::Checked};
 
 /// Format of uplinks and their results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ struct Line<'a> {
 }
 
 /// Adds the line of an uplink.
-pub(super) fn write_line(out: &mut Vec<u8>, uplink: &Stored, checked: &Checked) {
+pub(super) fn write_line(out: &mut Vec<u8>, uplink: &RecordedUplink, checked: &Checked) {
     let line = Line {
         id: &uplink.id,
         application: &uplink.application.id,
@@ -60,7 +60,7 @@ pub(super) fn write_line(out: &mut Vec<u8>, uplink: &Stored, checked: &Checked) 
 }
 
 /// The row of an uplink.
-pub(super) fn row(uplink: &Stored, checked: &Checked) -> OutputRow {
+pub(super) fn row(uplink: &RecordedUplink, checked: &Checked) -> OutputRow {
     let json = |object: Option<&RawValue>| object.map(RawValue::get).unwrap_or_default().to_owned();
     OutputRow {
         id: uplink.id.clone(),

@@ -16,7 +16,7 @@ pub use self::{
     connect::{PostgresSettings, is_postgres},
     table::Table,
 };
-use crate::{Batch, Error, Filter, Stored, UplinkSource, columns, stored::Name};
+use crate::{Batch, Error, Filter, RecordedUplink, UplinkSource, columns, stored::Name};
 
 /// Number of rows that are fetched at once.
 const BATCH_ROWS: usize = 500;
@@ -62,7 +62,7 @@ impl UplinkSource for Rows {
 }
 
 /// The uplink of a row of [`query::select`].
-fn uplink(row: &Row) -> Result<Stored, String> {
+fn uplink(row: &Row) -> Result<RecordedUplink, String> {
     let text = |column: usize| row.try_get::<_, Option<String>>(column);
     let read = || {
         let application = Name::new(text(1)?, text(2)?);
@@ -76,7 +76,7 @@ fn uplink(row: &Row) -> Result<Stored, String> {
     let (id, application, device, profile, payload, port, micros, object) =
         read().map_err(|error: tokio_postgres::Error| format!("it cannot be read: {error}"))?;
     let port = u8::try_from(port.unwrap_or_default()).map_err(|_| "its port is not a number from 0 to 255")?;
-    Ok(Stored {
+    Ok(RecordedUplink {
         id: id.unwrap_or_default(),
         application,
         device,
@@ -85,6 +85,6 @@ fn uplink(row: &Row) -> Result<Stored, String> {
         time: micros.map(|micros| types::Timestamp::from_nanos(micros.saturating_mul(1000))),
         object: object.as_deref().map(columns::object).transpose()?.flatten(),
         profile,
-        ..Stored::default()
+        ..RecordedUplink::default()
     })
 }

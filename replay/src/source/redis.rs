@@ -14,7 +14,7 @@ use types::Timestamp;
 use url::Url;
 
 use crate::{
-    Batch, Error, Stored, UplinkSource,
+    Batch, Error, RecordedUplink, UplinkSource,
     stored::{Name, StoredResult},
 };
 
@@ -110,7 +110,7 @@ fn uplink(entry: &StoredEntry) -> StoredResult {
     let name = |id, other| Name::new(Some(id), Some(other));
     let nanos = |seconds: i64, nanos: i32| seconds.saturating_mul(1_000_000_000).saturating_add(nanos.into());
     let object = event.object.map(|object| to_raw_value(&object)).transpose();
-    Ok(Some(Stored {
+    Ok(Some(RecordedUplink {
         id: event.deduplication_id,
         application: name(info.application_id, info.application_name),
         device: name(info.dev_eui, info.device_name),
@@ -119,6 +119,6 @@ fn uplink(entry: &StoredEntry) -> StoredResult {
         port: u8::try_from(event.f_port).map_err(|_| "its port is not a number from 0 to 255")?,
         time: event.time.map(|time| Timestamp::from_nanos(nanos(time.seconds, time.nanos))),
         object: object.map_err(|error| format!("its object has no JSON: {error}"))?,
-        ..Stored::default()
+        ..RecordedUplink::default()
     }))
 }

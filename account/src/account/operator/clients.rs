@@ -6,7 +6,7 @@ use types::{ClientId, Scope, Secret};
 
 use crate::{
     Account, Error, Result,
-    documents::{Stored, id_index::IdIndex},
+    documents::{Document, id_index::IdIndex},
     oauth::client::{
         Client, ClientStatus, GrantType, aad, client_key,
         rules::{check_description, check_own_uri, check_scope},
@@ -37,7 +37,7 @@ impl Account {
     pub async fn list_clients(&self, after: Option<&ClientId>) -> Result<Vec<body::Client>> {
         let ids = self.ids_in_index::<ClientId>(IdIndex::Clients, after.map(ClientId::as_str)).await?;
         let keys = ids.iter().map(client_key).collect::<Result<Vec<_>>>()?;
-        let found: Vec<Option<Stored<Client>>> = self.documents.read_all(&keys).await?;
+        let found: Vec<Option<Document<Client>>> = self.documents.read_all(&keys).await?;
         let there = found.iter().flatten().filter(|stored| stored.value.status != ClientStatus::Deleted);
         Ok(there.map(|stored| stored.value.body()).collect())
     }

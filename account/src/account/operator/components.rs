@@ -5,7 +5,7 @@ use types::ComponentId;
 
 use crate::{
     Account, Error, Result,
-    documents::{Stored, id_index::IdIndex, retried},
+    documents::{Document, id_index::IdIndex, retried},
     entity::{Entity, component::Component},
 };
 
@@ -16,9 +16,9 @@ impl Account {
     pub async fn list_components(&self, after: Option<&ComponentId>) -> Result<Vec<body::Component>> {
         let ids = self.ids_in_index::<ComponentId>(IdIndex::Components, after.map(ComponentId::as_str)).await?;
         let keys = ids.iter().map(|id| Component::key(id.as_str())).collect::<Result<Vec<_>>>()?;
-        let found: Vec<Option<Stored<Component>>> = self.documents.read_all(&keys).await?;
+        let found: Vec<Option<Document<Component>>> = self.documents.read_all(&keys).await?;
         let mut components = Vec::new();
-        for Stored { value, .. } in found.into_iter().flatten().filter(|stored| !stored.value.is_deleted()) {
+        for Document { value, .. } in found.into_iter().flatten().filter(|stored| !stored.value.is_deleted()) {
             let collaborators = Some(self.collaborators(&value).await?);
             let Component { service, id, created, .. } = value;
             components.push(body::Component { service, id, created, collaborators });

@@ -12,7 +12,7 @@ use types::{AppEui, AppId, ApplicationRight};
 use super::{Application, ApplicationRights, eui::EUIS_MAX};
 use crate::{
     Account, Error, Result,
-    documents::{Stored, retried},
+    documents::{Document, retried},
     entity::{
         access::{Caller, Requires},
         not_found,
@@ -170,7 +170,7 @@ impl Account {
         retried("EUI", attempt).await
     }
 
-    async fn claim(&self, eui: AppEui) -> Result<Option<Stored<Claim>>> {
+    async fn claim(&self, eui: AppEui) -> Result<Option<Document<Claim>>> {
         self.documents.read(&claim_key(eui)?).await
     }
 
@@ -181,7 +181,7 @@ impl Account {
     }
 
     /// Returns true if the application in a claim still lists or claims the EUI.
-    async fn is_live(&self, claim: &Stored<Claim>, eui: AppEui) -> Result<bool> {
+    async fn is_live(&self, claim: &Document<Claim>, eui: AppEui) -> Result<bool> {
         let owner = self.entity::<Application>(&claim.value.app_id).await?;
         Ok(owner.is_some_and(|owner| owner.value.euis.contains(&eui) || owner.value.claiming.contains(&eui)))
     }

@@ -8,7 +8,7 @@ use types::{ClientId, Secret, UserId};
 use super::{Client, ClientStatus, GrantType, aad, client_key};
 use crate::{
     Account, Error, Result,
-    documents::{Stored, id_index::IdIndex, retried},
+    documents::{Document, id_index::IdIndex, retried},
     seal,
     user::user_tag,
 };
@@ -152,7 +152,7 @@ impl Account {
         retried("OAuth client", attempt).await
     }
 
-    async fn own_client(&self, owner: &UserId, id: &ClientId) -> Result<Stored<Client>> {
+    async fn own_client(&self, owner: &UserId, id: &ClientId) -> Result<Document<Client>> {
         let found = self.documents.read::<Client>(&client_key(id)?).await?;
         found.filter(|stored| stored.value.is_of(owner)).ok_or_else(|| no_client(id))
     }
@@ -161,7 +161,7 @@ impl Account {
         let entries = self.documents.keys(prefix, limit).await?;
         let ids = entries.iter().filter_map(|key| key.path().rsplit('/').next()?.parse().ok());
         let keys = ids.map(|id: ClientId| client_key(&id)).collect::<Result<Vec<_>>>()?;
-        let found: Vec<Option<Stored<Client>>> = self.documents.read_all(&keys).await?;
+        let found: Vec<Option<Document<Client>>> = self.documents.read_all(&keys).await?;
         Ok(found.into_iter().flatten().map(|stored| stored.value).collect())
     }
 

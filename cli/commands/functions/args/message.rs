@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use replay::Stored;
+use replay::RecordedUplink;
 use runtime::{Call, Dialect, Engine, EntryPoint, Failure, Slot, Sources};
 use types::Clock;
 use workbench::{BadInput, describe, is_stdin};
@@ -72,7 +72,9 @@ pub(in crate::commands::functions) fn call(message: &MessageArgs, clock: &dyn Cl
     let given = message.hex.as_ref().or(message.base64.as_ref()).map(|bytes| bytes.0.clone());
     let uplink = match (&message.message, given) {
         (Some(file), _) => of_network(file)?,
-        (None, payload) => Stored { payload: payload.unwrap_or_default(), port: 1, ..Stored::default() },
+        (None, payload) => {
+            RecordedUplink { payload: payload.unwrap_or_default(), port: 1, ..RecordedUplink::default() }
+        }
     };
     let (entry_point, payload) = match &message.fields {
         Some(fields) => (EntryPoint::EncodeDownlink, fields.0.get().as_bytes().to_vec()),
@@ -89,7 +91,7 @@ pub(in crate::commands::functions) fn call(message: &MessageArgs, clock: &dyn Cl
 }
 
 /// The message in a file, as a network reports it.
-fn of_network(file: &Path) -> anyhow::Result<Stored> {
+fn of_network(file: &Path) -> anyhow::Result<RecordedUplink> {
     let text = text(file)?;
     let uplink = replay::parse_uplink(&text);
     uplink.map_err(|error| BadInput::Request(format!("{} is not an uplink: {error}", name(file))).into())

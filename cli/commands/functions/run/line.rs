@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use replay::Stored;
+use replay::RecordedUplink;
 use runtime::{Call, EntryPoint};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -75,16 +75,16 @@ fn of_own(text: &str, defaults: &Defaults) -> Result<Call, String> {
         None => String::new(),
     };
     let port = port.or(defaults.port).unwrap_or(1);
-    Ok(call(Stored { payload: payload.0, port, time, seed, extra, ..Stored::default() }, defaults))
+    Ok(call(RecordedUplink { payload: payload.0, port, time, seed, extra, ..RecordedUplink::default() }, defaults))
 }
 
 fn of_network(text: &str, defaults: &Defaults) -> Result<Call, String> {
     let uplink = replay::parse_uplink(text).map_err(|error| format!("{error}, and no `hex` or `base64`"))?;
-    let uplink = Stored { port: defaults.port.unwrap_or(uplink.port), ..uplink };
+    let uplink = RecordedUplink { port: defaults.port.unwrap_or(uplink.port), ..uplink };
     Ok(call(uplink, defaults))
 }
 
-fn call(uplink: Stored, defaults: &Defaults) -> Call {
+fn call(uplink: RecordedUplink, defaults: &Defaults) -> Call {
     let time = uplink.time.or(defaults.time).unwrap_or(defaults.now);
     Call {
         entry_point: EntryPoint::Uplink,

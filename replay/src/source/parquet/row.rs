@@ -5,7 +5,7 @@ use types::Timestamp;
 
 use super::{OWN, cells::Cell};
 use crate::{
-    Encoding, Role, Stored, columns,
+    Encoding, RecordedUplink, Role, columns,
     own::{self, Column, Own},
     stored::{Name, StoredResult},
 };
@@ -23,11 +23,11 @@ pub(super) fn uplink(mut row: Vec<Option<Cell>>, is_own: bool, encoding: Encodin
     }
     let id = own.id().unwrap_or_else(|| uplink.id.clone());
     let time = uplink.time.map(|time| own.exact(time));
-    Ok(Some(own.read()?.complete(Stored { id, time, ..uplink })))
+    Ok(Some(own.read()?.complete(RecordedUplink { id, time, ..uplink })))
 }
 
 /// Reads the cells that any row has, also of others. Fails if one has another type.
-fn stored(mut row: Vec<Option<Cell>>, is_decoded: bool, encoding: Encoding) -> Result<Stored, String> {
+fn stored(mut row: Vec<Option<Cell>>, is_decoded: bool, encoding: Encoding) -> Result<RecordedUplink, String> {
     let mut take = |role: Role| row.get_mut(role as usize).and_then(Option::take);
     let mut text = |role: Role| take(role).map(|cell| cell.text(role.name())).transpose();
     let mut name = |role| Ok::<_, String>(Name::new(text(role)?, None));
@@ -35,7 +35,7 @@ fn stored(mut row: Vec<Option<Cell>>, is_decoded: bool, encoding: Encoding) -> R
     let (id, object) = (text(Role::Id)?, text(Role::Object)?);
     let payload = take(Role::Payload).map(|payload| payload.bytes(encoding)).transpose()?;
     let object = object.filter(|object| is_decoded && !object.is_empty());
-    Ok(Stored {
+    Ok(RecordedUplink {
         id: id.unwrap_or_default(),
         application,
         device,
@@ -44,7 +44,7 @@ fn stored(mut row: Vec<Option<Cell>>, is_decoded: bool, encoding: Encoding) -> R
         time: take(Role::Time).map(Cell::time).transpose()?,
         object: object.as_deref().map(columns::object).transpose()?.flatten(),
         profile,
-        ..Stored::default()
+        ..RecordedUplink::default()
     })
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::Table;
 use crate::{
-    Stored, UpdateCounts,
+    RecordedUplink, UpdateCounts,
     check::{Checked, Verdict},
 };
 
@@ -40,7 +40,7 @@ impl Updates {
     }
 
     /// Adds the statement of a row that has another object now. It does not touch one that newly fails.
-    pub(crate) fn write(&self, out: &mut Vec<u8>, uplink: &Stored, checked: &Checked) -> UpdateCounts {
+    pub(crate) fn write(&self, out: &mut Vec<u8>, uplink: &RecordedUplink, checked: &Checked) -> UpdateCounts {
         let new = match (&checked.verdict, &checked.object) {
             (Verdict::Changed(_) | Verdict::NewlyDecoded, Some(object)) => object.get(),
             _ => return UpdateCounts::default(),

@@ -12,7 +12,7 @@ const UPLINKS: u32 = 20;
 
 /// The newest uplinks of a device, in short.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct DeviceActivity {
     /// When the device was last seen, in nanoseconds since 1970; zero for never.
     pub last_seen: i64,
     /// The frame counter of the newest uplink that a device has sent, if it came after those of the device's record.
@@ -21,14 +21,14 @@ pub struct Heard {
 
 impl HandlerClient {
     /// Looks for the newest uplinks of a device, whose own record says that it was last seen at `recorded`.
-    pub async fn heard(&self, app_id: &AppId, dev_id: &DevId, recorded: i64) -> Result<Heard> {
+    pub async fn device_activity(&self, app_id: &AppId, dev_id: &DevId, recorded: i64) -> Result<DeviceActivity> {
         let dev_ids = vec![dev_id.to_string()];
         let newest = NewestUplinksRequest { app_id: app_id.to_string(), dev_ids, limit: UPLINKS };
-        Ok(Heard::of(&self.list_newest_uplinks(newest).await?.uplinks, recorded))
+        Ok(DeviceActivity::of(&self.list_newest_uplinks(newest).await?.uplinks, recorded))
     }
 }
 
-impl Heard {
+impl DeviceActivity {
     /// The uplinks come newest first.
     fn of(uplinks: &[Record], recorded: i64) -> Self {
         // Simulated uplinks have no metadata.
@@ -51,19 +51,27 @@ mod tests {
     #[test]
     fn the_counter_is_that_of_the_newest_uplink_that_a_device_has_sent() {
         let uplinks = [uplink(90, 0, ""), uplink(80, 7, "{}"), uplink(70, 6, "{}")];
-        assert_eq!(Heard::of(&uplinks, 0), Heard { last_seen: 90, f_cnt_up: Some(7) });
+        assert_eq!(DeviceActivity::of(&uplinks, 0), DeviceActivity { last_seen: 90, f_cnt_up: Some(7) });
     }
 
     #[test]
     fn a_record_that_is_as_new_keeps_its_counter() {
         let uplinks = [uplink(80, 7, "{}")];
-        assert_eq!(Heard::of(&uplinks, 80), Heard { last_seen: 80, f_cnt_up: None });
-        assert_eq!(Heard::of(&uplinks, 100), Heard { last_seen: 100, f_cnt_up: None }, "it has joined since");
+        assert_eq!(DeviceActivity::of(&uplinks, 80), DeviceActivity { last_seen: 80, f_cnt_up: None });
+        assert_eq!(
+            DeviceActivity::of(&uplinks, 100),
+            DeviceActivity { last_seen: 100, f_cnt_up: None },
+            "it has joined since"
+        );
     }
 
     #[test]
     fn a_device_that_sent_nothing_has_no_counter() {
-        assert_eq!(Heard::of(&[], 0), Heard::default());
-        assert_eq!(Heard::of(&[uplink(90, 0, "")], 0), Heard { last_seen: 90, f_cnt_up: None }, "it was simulated");
+        assert_eq!(DeviceActivity::of(&[], 0), DeviceActivity::default());
+        assert_eq!(
+            DeviceActivity::of(&[uplink(90, 0, "")], 0),
+            DeviceActivity { last_seen: 90, f_cnt_up: None },
+            "it was simulated"
+        );
     }
 }
