@@ -17,13 +17,13 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Remote {
-    /// URL of the broker: `mqtt://host:1883`, or `mqtts://host:8883` for TLS.
+    /// URL of the server, such as `mqtts://host:8883`. Its scheme says whether TLS is used.
     pub url: String,
-    /// Username, if the broker wants one.
+    /// Username, if the server wants one.
     pub username: Option<String>,
     /// File with the password.
     pub password_file: Option<PathBuf>,
-    /// PEM file with the certificate authority of the broker. If unset, the system's.
+    /// PEM file with the certificate authority of the server. If unset, the system's.
     pub ca_certificate: Option<PathBuf>,
     /// PEM file with a client certificate.
     pub certificate: Option<PathBuf>,
