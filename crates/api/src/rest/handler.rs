@@ -4,16 +4,11 @@
 //! body to its message and back loses nothing, so both APIs share the parser of the messages.
 
 mod candidate;
-mod changed_devices;
-mod chart;
-mod decode_again;
 mod delivery;
-mod device_move;
+mod devices;
 mod downlink;
 mod dry_run;
-mod found_devices;
 mod history;
-mod send_again;
 mod silence;
 #[cfg(test)]
 mod tests;
@@ -31,19 +26,17 @@ use crate::{handler, lorawan};
 
 pub use self::{
     candidate::{Candidate, NewCandidate, Trial},
-    changed_devices::{ChangedDevices, DevicesChange, RefusedDevice},
-    chart::{Chart, ChartPoint, ChartSeries},
-    decode_again::{ChangedField, DecodeAgain, DecodeReport, FieldExample, LowerLimit, NewFailure, Verdicts},
     delivery::{Delivery, DeliveryList, DeliveryState, RecentDelivery, RecentDeliveryList, WaitingMessage},
-    device_move::{DeviceMove, MovedDevice},
+    devices::{ChangedDevices, DeviceMove, DevicesChange, FoundDevices, MovedDevice, NewestUplinks, RefusedDevice},
     downlink::{Downlink, DownlinkList},
     dry_run::{
         Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry,
         SimulatedUplinkResult, UplinkAnswer, UplinkError, UplinkOutcome,
     },
-    found_devices::{FoundDevices, NewestUplinks},
-    history::{Correction, Record, RecordList, UNREADABLE_TRAILER},
-    send_again::{RefusedMessages, SendAgain, SendReport, SendTo},
+    history::{
+        ChangedField, Chart, ChartPoint, ChartSeries, Correction, DecodeAgain, DecodeReport, FieldExample, LowerLimit,
+        NewFailure, Record, RecordList, RefusedMessages, SendAgain, SendReport, SendTo, UNREADABLE_TRAILER, Verdicts,
+    },
     silence::Silence,
     version::{
         Abandonment, NewVersion, Version, VersionComparison, VersionFunctions, VersionLabel, VersionList,

@@ -1,5 +1,9 @@
 //! Bodies about the messages that were kept, which v2 did not have.
 
+mod chart;
+mod decode_again;
+mod send_again;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -7,6 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use types::Timestamp;
 
+pub use self::{
+    chart::{Chart, ChartPoint, ChartSeries},
+    decode_again::{ChangedField, DecodeAgain, DecodeReport, FieldExample, LowerLimit, NewFailure, Verdicts},
+    send_again::{RefusedMessages, SendAgain, SendReport, SendTo},
+};
 use super::{
     super::json::{Base64, bytes, is_default, text_number},
     LogEntry,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{super::json::is_default, Device, Record};
+use super::super::{super::json::is_default, Device, Record};
 
 /// Devices that were found.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::Timestamp;
 
-use super::super::json::is_default;
+use super::super::super::json::is_default;
 
 /// The numeric fields of a device over time.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

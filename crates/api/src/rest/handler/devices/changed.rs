@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::json::{is_default, null_is_default};
+use super::super::super::json::{is_default, null_is_default};
 
 /// A change of an attribute of devices.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

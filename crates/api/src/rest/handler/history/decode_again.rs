@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use types::{DevId, Timestamp};
 
-use super::{super::json::is_default, HandlerApplication, RefusedMessages};
+use super::super::{super::json::is_default, HandlerApplication, RefusedMessages};
 
 /// Which stored uplinks to decode again, with which functions, and what to do with what comes out.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

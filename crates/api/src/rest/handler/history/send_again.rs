@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{DevId, Timestamp};
 
-use super::super::json::is_default;
+use super::super::super::json::is_default;
 
 /// Maximum number of receivers that are told apart.
 const RECEIVERS_MAX: usize = 200;

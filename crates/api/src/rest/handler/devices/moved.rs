@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::json::{is_default, null_is_default, number};
+use super::super::super::json::{is_default, null_is_default, number};
 
 /// The place to which a device moves.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
