@@ -15,8 +15,9 @@ use super::super::packet;
 /// Maximum time for which an acknowledgement is held while there are at most [`FEW`] messages. A broker that sends fewer
 /// messages at once than [`HELD_MIN`] waits for it.
 pub(super) const HELD_MAX: Duration = Duration::from_millis(200);
-/// The same while there are more. Then the broker goes on, and a message may take as long as all that wait before it.
-const HELD_MAX_OF_MANY: Duration = Duration::from_secs(10);
+/// The same while there are more. Then a message takes as long as all that wait before it: thousands, a second on a slow
+/// machine. It is not longer, because a broker whose window is full of messages that take minutes waits for it.
+const HELD_MAX_OF_MANY: Duration = Duration::from_secs(2);
 const FEW: usize = 64;
 /// No message is passed over for fewer than these, unless one of them was held for [`HELD_MAX`].
 const HELD_MIN: usize = 8;
