@@ -14,6 +14,7 @@ const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
+const WASM: &str = "application/wasm";
 
 macro_rules! files {
     ($($name:literal: $kind:expr),+ $(,)?) => {
@@ -75,7 +76,7 @@ files! {
 }
 
 /// Files that the page shares with others. The pages of the console also load the editor from here.
-const SHARED: [(&str, &str, &[u8]); 10] = [
+const SHARED: [(&str, &str, &[u8]); 9] = [
     ("editor/code_editor.js", SCRIPT, include_bytes!("../web/editor/code_editor.js")),
     ("editor/costs.js", SCRIPT, include_bytes!("../web/editor/costs.js")),
     ("editor/look.js", SCRIPT, include_bytes!("../web/editor/look.js")),
@@ -84,14 +85,16 @@ const SHARED: [(&str, &str, &[u8]); 10] = [
     ("site.css", STYLE, include_bytes!("../web/site.css")),
     ("icon.svg", "image/svg+xml", include_bytes!("../web/icon.svg")),
     ("codecs.yml", YAML, include_bytes!("../workbench/src/layout/template/codecs.yml")),
-    ("guest.wasm", "application/wasm", runtime::GUEST),
-    ("workbench.wasm", "application/wasm", include_bytes!("../workbench/browser.wasm")),
+    ("workbench.wasm", WASM, include_bytes!("../workbench/browser.wasm")),
 ];
 
 /// The page at `below` and a slash, with the limits of this server's sandboxes and the opened codec: `null` without one.
 pub(crate) fn router(below: &str, limits: &Limits, opened: Option<&impl Serialize>) -> serde_json::Result<Router> {
-    let made = [("limits.json", serde_json::to_vec(limits)?), ("opened.json", serde_json::to_vec(&opened)?)];
-    let made = made.into_iter().map(|(name, content)| (name, JSON, Bytes::from(content)));
+    let made = [
+        ("limits.json", JSON, Bytes::from(serde_json::to_vec(limits)?)),
+        ("opened.json", JSON, Bytes::from(serde_json::to_vec(&opened)?)),
+        ("guest.wasm", WASM, Bytes::from_static(runtime::GUEST)),
+    ];
     let files = FILES.iter().chain(&SHARED).map(|(name, kind, content)| (*name, *kind, Bytes::from_static(content)));
     let all = files.chain(made).fold(Router::new(), |router, (name, kind, content)| {
         let file = File::new(kind, content);

@@ -27,7 +27,8 @@ use crate::sandbox::instance::{Instance, Operation, Task, deadline};
 use crate::settings::Settings;
 
 /// The guest, as `runtime/guest/build.sh` built it. It imports nothing, so other engines can run it, too.
-pub const GUEST: &[u8] = include_bytes!("../guest.wasm");
+// Of a constant, each crate that uses it would have a copy in the program.
+pub static GUEST: &[u8] = include_bytes!("../guest.wasm");
 
 /// Loads function sets and creates sandboxes for them. One per process is enough.
 pub struct Engine {
