@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::{
     dataset,
-    figures::{Figures, microseconds, quantile},
+    figures::{Figures, quantile},
     seconds,
     services::{Services, Stub, sign},
 };
@@ -43,24 +43,24 @@ impl Cost {
 }
 
 async fn grpc(services: &Services, operation: Operation) -> Cost {
-    let alone = calls(services.stub.clone(), services.token.clone(), operation, 0).await;
+    let token = services.token.clone();
+    let alone = services.time_calls(async move |stub, _| operation.call(stub, &token, 0).await).await;
     let mut many = JoinSet::new();
     for number in 0..IN_FLIGHT {
-        many.spawn(calls(services.stub.clone(), services.token.clone(), operation, number));
+        many.spawn(count(services.stub.clone(), services.token.clone(), operation, number));
     }
-    let count: usize = many.join_all().await.iter().map(Vec::len).sum();
+    let count: usize = many.join_all().await.iter().sum();
     Cost { alone_us: quantiles(alone), per_second: count as f64 / seconds().as_secs_f64() }
 }
 
-/// Makes calls about one device, one after the other; returns their durations in microseconds.
-async fn calls(mut stub: Stub, token: String, operation: Operation, device: usize) -> Vec<f64> {
-    let (end, mut taken) = (Instant::now() + seconds(), Vec::new());
+/// Makes calls about one device, one after the other; returns their number.
+async fn count(mut stub: Stub, token: String, operation: Operation, device: usize) -> usize {
+    let (end, mut count) = (Instant::now() + seconds(), 0);
     while Instant::now() < end {
-        let began = Instant::now();
         operation.call(&mut stub, &token, device).await;
-        taken.push(microseconds(began.elapsed()));
+        count += 1;
     }
-    taken
+    count
 }
 
 async fn http(services: &Services, operation: Operation) -> Cost {

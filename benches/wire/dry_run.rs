@@ -13,30 +13,21 @@ use crate::{
     dataset::{self, Dataset},
     figures::{Figures, median, microseconds},
     seconds,
-    services::Services,
+    services::{Services, Stub, sign},
 };
 
 const DECODER: &str = include_str!("../../cli/commands/demo/decoder.js");
 const CONVERTER: &str = include_str!("../../cli/commands/demo/converter.js");
 const VALIDATOR: &str = include_str!("../../cli/commands/demo/validator.js");
 const PAYLOAD: [u8; 4] = [0x01, 0x9a, 0xa8, 0xa0];
-/// Calls before the measurement; the first ones load the functions.
-const WARM_UP: usize = 200;
 
 pub(crate) async fn measure(figures: &mut Figures, metrics: &Metrics) {
     let dataset = Dataset::file();
     dataset.fill(1, 1).await;
     let services = Services::start(dataset, metrics).await;
-    let call = async || drop(services.stub.clone().dry_uplink(services.sign(message())).await.unwrap());
-    for _ in 0..WARM_UP {
-        call().await;
-    }
-    let (end, mut durations) = (Instant::now() + seconds(), Vec::new());
-    while Instant::now() < end {
-        let began = Instant::now();
-        call().await;
-        durations.push(microseconds(began.elapsed()));
-    }
+    let token = services.token.clone();
+    let call = async move |stub: &mut Stub, _| drop(stub.dry_uplink(sign(message(), &token)).await.unwrap());
+    let mut durations = services.time_calls(call).await;
     let (dry_run, bare) = (median(&mut durations), sandbox_us());
     let measured = format!("{:.0} µs ({dry_run:.0} µs − {bare:.0} µs)", dry_run - bare);
     figures.add("DryUplink over gRPC − the same call of a bare sandbox, medians", measured, "≤ 150 µs");

@@ -10,7 +10,7 @@ use crate::{
     dataset::{self, Dataset},
     figures::{Figures, median, microseconds},
     number, process, seconds,
-    services::{Services, TOKEN_APPLICATIONS},
+    services::{Services, Stub, TOKEN_APPLICATIONS, sign},
 };
 
 /// The size of the small store.
@@ -66,26 +66,31 @@ async fn cost(
     let look_up = look_up.await;
     drop(store);
     let services = Services::start(dataset, metrics).await;
-    let get_device = median_us(async |number| {
+    let token = services.token.clone();
+    let get_device = services.time_calls(async move |stub: &mut Stub, call| {
+        let number = spread(call);
         let (app_id, dev_id) =
             (dataset::app_id(number % TOKEN_APPLICATIONS), dataset::dev_id(number / TOKEN_APPLICATIONS % devices));
         let message = DeviceIdentifier { app_id: app_id.to_string(), dev_id: dev_id.to_string() };
-        services.stub.clone().get_device(services.sign(message)).await.unwrap();
+        stub.get_device(sign(message, &token)).await.unwrap();
     });
-    let get_device = get_device.await;
+    let get_device = median(&mut get_device.await);
     services.stop().await;
     Cost { look_up, get_device }
 }
 
 /// The median time of a call, with numbers spread over the whole range.
 async fn median_us(call: impl AsyncFn(usize)) -> f64 {
-    let (end, mut taken, mut number) = (Instant::now() + seconds(), Vec::new(), 0_usize);
+    let (end, mut taken) = (Instant::now() + seconds(), Vec::new());
     while Instant::now() < end {
-        // The step is coprime to all our counts, so every number comes up.
-        number = number.wrapping_add(7_368_787);
         let began = Instant::now();
-        call(number).await;
+        call(spread(taken.len())).await;
         taken.push(microseconds(began.elapsed()));
     }
     median(&mut taken)
+}
+
+/// Spreads numbers of calls over a range: the step is coprime to all our counts, so every number comes up.
+fn spread(call: usize) -> usize {
+    call.wrapping_mul(7_368_787)
 }

@@ -1,6 +1,6 @@
 //! The running services, and a token for calling them.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Instant};
 
 use airlock::serve::{Environment, Stack};
 use api::{
@@ -9,10 +9,15 @@ use api::{
 };
 use client::account::{AccountClient, ClientCredentials};
 use server::{audit::AuditLog, rate_limit::RateLimit, system::SystemClock, telemetry::Metrics};
+use tokio::runtime::Builder;
 use tonic::{Request, transport::Channel};
 use types::{Credential, Scope, Secret};
 
-use crate::dataset::{self, Dataset};
+use crate::{
+    dataset::{self, Dataset},
+    figures::microseconds,
+    seconds,
+};
 
 /// Number of applications that the token covers.
 pub(crate) const TOKEN_APPLICATIONS: usize = 10;
@@ -38,8 +43,7 @@ impl Services {
         let environment = Environment { metrics: metrics.clone(), audit, clock };
         let stack = Stack::start(settings, None, environment).await.unwrap();
         let http = stack.handler_http_address().unwrap();
-        let channel = Channel::from_shared(format!("http://{http}")).unwrap().tcp_nodelay(true).connect().await;
-        let stub = Stub::new(channel.unwrap()).max_decoding_message_size(64 << 20);
+        let stub = connect(http).await;
         let token = token(&stack.settings().client.auth_server).await;
         Self { http, stub, token, dataset, stack }
     }
@@ -55,6 +59,23 @@ impl Services {
         format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes()
     }
 
+    /// Makes calls one after the other, with their numbers, from a thread of its own with its own connection, as a client
+    /// in another process does; returns their durations in microseconds.
+    pub(crate) async fn time_calls(&self, call: impl AsyncFn(&mut Stub, usize) + Send + 'static) -> Vec<f64> {
+        let http = self.http;
+        let calls = async move || {
+            let (mut stub, mut taken, end) = (connect(http).await, Vec::new(), Instant::now() + seconds());
+            while Instant::now() < end {
+                let began = Instant::now();
+                call(&mut stub, taken.len()).await;
+                taken.push(microseconds(began.elapsed()));
+            }
+            taken
+        };
+        let client = move || Builder::new_current_thread().enable_all().build().unwrap().block_on(calls());
+        tokio::task::spawn_blocking(client).await.unwrap()
+    }
+
     pub(crate) async fn stop(self) -> Dataset {
         self.stack.stop().await;
         self.dataset
@@ -65,6 +86,11 @@ pub(crate) fn sign<T>(message: T, token: &str) -> Request<T> {
     let mut request = Request::new(message);
     request.metadata_mut().insert("token", token.parse().unwrap());
     request
+}
+
+async fn connect(http: SocketAddr) -> Stub {
+    let channel = Channel::from_shared(format!("http://{http}")).unwrap().tcp_nodelay(true).connect().await;
+    Stub::new(channel.unwrap()).max_decoding_message_size(64 << 20)
 }
 
 /// Registers a user and the first applications; returns a token for them.
