@@ -281,6 +281,9 @@ pub enum Error {
     /// A record in the store cannot be read or written.
     #[error("a record in the store cannot be read")]
     Record(#[from] serde_json::Error),
+    /// The record of a device in the store is damaged.
+    #[error("the record of a device in the store is damaged")]
+    DeviceRecord(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {

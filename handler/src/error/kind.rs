@@ -55,9 +55,12 @@ impl Kinded for Error {
             Self::Store(error) if error.kind() == store::ErrorKind::Full => Kind::Full,
             Self::Store(error) if error.kind() == store::ErrorKind::TooLarge => Kind::TooLarge,
             Self::Unpublishable(_) => Kind::TooLarge,
-            Self::Seal(_) | Self::Store(_) | Self::FunctionsMissing(_) | Self::Record(_) | Self::Crypto(_) => {
-                Kind::Internal
-            }
+            Self::Seal(_)
+            | Self::Store(_)
+            | Self::FunctionsMissing(_)
+            | Self::Record(_)
+            | Self::DeviceRecord(_)
+            | Self::Crypto(_) => Kind::Internal,
         }
     }
 

@@ -42,9 +42,19 @@ impl Sealer {
         Ok(self.keys.seal(aad, &plain, self.random.as_ref())?)
     }
 
-    /// Opens what was sealed with the same `aad`; `what` names it in the error.
+    /// The same for a secret of bytes, sealed as bytes.
+    pub(crate) fn seal_bytes(&self, aad: &str, secret: &[u8]) -> Result<Vec<u8>, Error> {
+        Ok(self.keys.seal_bytes(aad, secret, self.random.as_ref())?)
+    }
+
+    /// Opens what [`Self::seal`] has sealed with the same `aad`; `what` names it in the error.
     pub(crate) fn open<T: DeserializeOwned>(&self, what: &'static str, aad: &str, sealed: &Sealed) -> Result<T, Error> {
         let plain = self.keys.open(what, aad, sealed)?;
         serde_json::from_slice(&plain).map_err(|_| seal::SealError::Sealed(what).into())
+    }
+
+    /// Opens what [`Self::seal_bytes`] has sealed.
+    pub(crate) fn open_bytes(&self, what: &'static str, aad: &str, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
+        Ok(self.keys.open_bytes(what, aad, sealed)?)
     }
 }

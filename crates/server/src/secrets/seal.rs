@@ -113,18 +113,27 @@ impl SealingKeys {
 
     /// Seals a secret; opening it takes the same associated data `aad`, which ties it to one place in the store.
     pub fn seal(&self, aad: &str, secret: &[u8], random: &dyn Random) -> Result<Sealed> {
+        Ok(Sealed(URL_SAFE_NO_PAD.encode(self.seal_bytes(aad, secret, random)?)))
+    }
+
+    /// The same as bytes: nonce, ciphertext and tag.
+    pub fn seal_bytes(&self, aad: &str, secret: &[u8], random: &dyn Random) -> Result<Vec<u8>> {
         let nonce = random.array::<NONCE_LEN>();
         let mut ciphertext = secret.to_vec();
         self.sealing
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(aad.as_bytes()), &mut ciphertext)
             .map_err(|_| SealError::Crypto("seal a secret"))?;
-        Ok(Sealed(URL_SAFE_NO_PAD.encode([&nonce[..], &ciphertext].concat())))
+        Ok([&nonce[..], &ciphertext].concat())
     }
 
     /// Opens a secret that was sealed with the same `aad`; `what` names it in the error.
     pub fn open(&self, what: &'static str, aad: &str, sealed: &Sealed) -> Result<Zeroizing<Vec<u8>>> {
-        let bytes = URL_SAFE_NO_PAD.decode(&sealed.0).map_err(|_| SealError::Sealed(what))?;
-        let (nonce, ciphertext) = bytes.split_at_checked(NONCE_LEN).ok_or(SealError::Sealed(what))?;
+        self.open_bytes(what, aad, &URL_SAFE_NO_PAD.decode(&sealed.0).map_err(|_| SealError::Sealed(what))?)
+    }
+
+    /// The same for one that was sealed as bytes.
+    pub fn open_bytes(&self, what: &'static str, aad: &str, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
+        let (nonce, ciphertext) = sealed.split_at_checked(NONCE_LEN).ok_or(SealError::Sealed(what))?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| SealError::Sealed(what))?;
         let mut opened = Zeroizing::new(ciphertext.to_vec());
         let length = self

@@ -6,7 +6,7 @@ mod validation;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use types::{AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, DevicePath, NwkSKey, Timestamp};
 
 pub use self::change::Change;
@@ -14,7 +14,7 @@ pub(crate) use self::{record::euis, validation::attributes_of};
 use crate::Error;
 
 /// A device as the handler stores it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Device {
     /// The application it belongs to.
     pub app_id: AppId,
@@ -35,7 +35,7 @@ pub struct Device {
 }
 
 /// The LoRaWAN side of a device. An update that leaves out the address or a key keeps it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Lorawan {
     /// The EUI of its application or join server.
     pub app_eui: AppEui,

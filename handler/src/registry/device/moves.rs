@@ -7,6 +7,7 @@
 //! application is gone by then, or the id is taken, another commit of the old one decides that the device goes back.
 
 mod completion;
+mod embedded;
 pub(super) mod in_flight;
 
 use std::time::Duration;
@@ -98,7 +99,7 @@ impl Devices {
             to: moving.to.clone(),
             at,
             goes_back: false,
-            device: raw(&record::write(&self.sealer, &device)?)?,
+            device: record::write(&self.sealer, &device)?,
             counters: source.counters.as_ref().map(|counters| raw(&counters.value)).transpose()?,
             nonces: source.nonces.as_ref().map(|nonces| raw(&nonces.value)).transpose()?,
             downlinks: source.downlinks.as_ref().map(|downlinks| raw(&downlinks.value)).transpose()?,

@@ -115,7 +115,7 @@ impl Devices {
         if leaving.to != moving.to {
             return Ok(None);
         }
-        let device = record::read_without_keys(leaving.device.get().as_bytes())?;
+        let device = record::read_without_keys(&leaving.device)?;
         let counters = leaving.counters.as_ref().map(|counters| serde_json::from_str::<FrameCounters>(counters.get()));
         let nanos = counters.transpose()?.map_or(device.lorawan.last_seen, |counters| counters.last_seen);
         let last_seen = Some(nanos).filter(|nanos| *nanos > 0).map(Timestamp::from_nanos);
@@ -146,7 +146,7 @@ impl Devices {
             .expect(summary.key, summary.version)
             .expect(arriving_key.clone(), arriving.version)
             .put(arriving_key, serde_json::to_vec(&reservation)?);
-        let batch = put_device(batch, path, left, bytes(&leaving.device))?;
+        let batch = put_device(batch, path, left, leaving.device.clone())?;
         let batch = self.with_first_alarm(batch, &summary.value, &left.device, left.last_seen)?;
         Ok(self.store.commit(batch).await? == Commit::Done)
     }
@@ -169,7 +169,7 @@ impl Devices {
             Withdrawal::Withdrawn => {}
         }
         let path = DevicePath::from(&moving.from);
-        let mut device = record::read(&self.sealer, left.leaving.device.get().as_bytes())?;
+        let mut device = record::read(&self.sealer, &left.leaving.device)?;
         (device.app_id, device.dev_id) = moving.from.clone();
         let batch = Batch::new().expect(left.entry.key.clone(), left.entry.version).delete(left.entry.key.clone());
         let batch = put_device(batch, path, left, record::write(&self.sealer, &device)?)?;

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use store::{Batch, Entry, Key};
 use types::{AppId, DevId, DevicePath, Timestamp};
 
+use super::embedded;
 use crate::{
     Error,
     registry::application::{euis::Euis, store_keys},
@@ -32,7 +33,8 @@ pub(super) struct Leaving {
     #[serde(default)]
     pub(super) goes_back: bool,
     /// The record of the device in its new application.
-    pub(super) device: Box<RawValue>,
+    #[serde(with = "embedded")]
+    pub(super) device: Vec<u8>,
     pub(super) counters: Option<Box<RawValue>>,
     pub(super) nonces: Option<Box<RawValue>>,
     /// Those that waited for it. They come back with it, and otherwise are dropped.
