@@ -2,7 +2,6 @@
 
 mod actor;
 mod connect;
-mod connection;
 mod connection_event;
 mod downlink;
 mod downlinks;
@@ -24,7 +23,7 @@ use types::{AppId, Credential, DevId};
 
 use self::{
     actor::{Actor, Command},
-    connect::{SERVICE, client_id},
+    connect::{SERVICE, connection_error, endpoint},
     downlinks::PendingDownlink,
     link::Link,
 };
@@ -78,14 +77,12 @@ impl DataClient {
         app_id: &AppId,
         credential: &Credential,
     ) -> Result<Self> {
-        let client_id = client_id();
-        let mut link = Link::start(address, trust, (app_id, credential), &client_id)?;
-        let connected = timeout(RESPONSE_WAIT, link.connected()).await;
-        let connected = connected.map_err(|_| Error::Timeout { service: SERVICE, address: address.to_owned() })??;
+        let endpoint = endpoint(address, trust, app_id, credential)?;
+        let link = Link::connect(endpoint).await.map_err(|lost| connection_error(address, lost))?;
         let (commands, received) = mpsc::channel(COMMANDS_MAX);
         let (events, _) = broadcast::channel(CONNECTION_EVENTS_MAX);
-        let actor = Actor::new(app_id.clone(), (address.to_owned(), client_id), connected, events.clone());
-        tokio::spawn(actor.run(link, received));
+        let actor = Actor::new(app_id.clone(), address.to_owned(), link, events.clone());
+        tokio::spawn(actor.run(received));
         Ok(Self { app_id: app_id.clone(), address: address.to_owned(), commands, events })
     }
 
@@ -154,7 +151,7 @@ impl DataClient {
         let payload = downlink::json(payload.into(), port, confirmed, schedule)?;
         let (done, acknowledged) = oneshot::channel();
         let topic = format!("{}/devices/{dev_id}/down", self.app_id);
-        self.command(Command::Send(PendingDownlink::new(topic, payload, done))).await?;
+        self.command(Command::Send(PendingDownlink { topic, payload: payload.into(), done })).await?;
         self.answer(acknowledged).await?
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use tokio::time::sleep;
+use tokio::time::{Sleep, sleep};
 
 /// The shortest and longest pauses before jitter, which adds up to as much again.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -33,13 +33,13 @@ impl Backoff {
         self.pauses = self.builder.build();
     }
 
-    /// Waits, and doubles the next pause.
-    pub async fn pause(&mut self) {
-        self.pause_at_most(Duration::MAX).await;
+    /// A pause. The next one is twice as long.
+    pub fn pause(&mut self) -> Sleep {
+        self.pause_at_most(Duration::MAX)
     }
 
     /// Like [`Self::pause`], for no longer than this.
-    pub async fn pause_at_most(&mut self, pause_max: Duration) {
-        sleep(self.pauses.next().unwrap_or(PAUSE_MAX).min(pause_max)).await;
+    pub fn pause_at_most(&mut self, pause_max: Duration) -> Sleep {
+        sleep(self.pauses.next().unwrap_or(PAUSE_MAX).min(pause_max))
     }
 }

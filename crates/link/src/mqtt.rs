@@ -2,7 +2,7 @@
 //! messages out that count as published once the broker has confirmed them.
 //!
 //! Each connection starts anew: messages that were unfinished on the last one are repeated from here (out) or by the
-//! broker (in).
+//! broker (in). [`Connection`] is one of them, for clients that do both.
 
 mod connection;
 mod endpoint;
@@ -16,8 +16,12 @@ mod repeats;
 mod subscriber;
 
 pub use self::{
-    endpoint::Endpoint,
+    connection::{Acknowledger, Connection},
+    endpoint::{BrokerUrl, Endpoint},
+    lost::Lost,
     outbox::PublishError,
+    packet::{Event, PACKET_BYTES_MAX, Received, Role},
+    protocol::Protocol,
     publisher::Publisher,
     subscriber::{Group, Membership, Subscriber, Subscription, end_session},
 };

@@ -63,7 +63,7 @@ fn libraries_stay_in_their_crates() {
         ("tokio-postgres", &["replay"]),
         ("rskafka", &["outputs"]),
         ("mqtt5-protocol", &["mqtt"]),
-        ("rumqttc", &["client", "link", "testing"]),
+        ("rumqttc", &["link", "testing"]),
         ("wasmtime", &["guest-tool", "runtime"]),
         ("object_store", &["history"]),
         ("reqwest", &["client", "outputs", "testing"]),

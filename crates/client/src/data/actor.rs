@@ -1,29 +1,22 @@
 //! The task of a client, which owns its state.
 
-use std::{future::pending, sync::Arc, time::Duration};
+use std::{future::pending, sync::Arc};
 
-use rumqttc::{Publish, QoS};
+use link::mqtt::{Event, PACKET_BYTES_MAX, Received as Publication};
 use serde::Deserialize;
-use tokio::{
-    sync::{broadcast, mpsc, oneshot},
-    time::timeout,
-};
+use tokio::sync::{broadcast, mpsc, oneshot};
 use types::{AppId, Kinded};
 
 use super::{
     connect::{connection_error, is_permanent},
-    connection::Requests,
     connection_event::ConnectionEvent,
     downlinks::{Downlinks, PendingDownlink},
-    link::{Acknowledgement, Link, LinkEvent},
+    link::{Link, LinkEvent},
     queue::{Queue, Received},
     subscriptions::Subscriptions,
     topics::{DROPPED, Topics},
 };
 use crate::{Error, Result};
-
-/// Maximum time to wait for the last packet to be sent.
-const DISCONNECT_WAIT: Duration = Duration::from_secs(5);
 
 /// A request of a caller to the task.
 #[derive(Debug)]
@@ -50,14 +43,12 @@ struct Dropped {
 }
 
 /// The state of a client.
-#[derive(Debug)]
 pub(super) struct Actor {
     app_id: AppId,
     address: String,
-    /// Its name at the broker.
-    client_id: String,
-    /// Those of the connection, while there is one.
-    requests: Option<Requests>,
+    link: Link,
+    /// True while there is a connection.
+    is_connected: bool,
     events: broadcast::Sender<ConnectionEvent>,
     listeners: Vec<(Topics, Queue)>,
     subscriptions: Subscriptions,
@@ -67,18 +58,13 @@ pub(super) struct Actor {
 }
 
 impl Actor {
-    pub(super) fn new(
-        app_id: AppId,
-        (address, client_id): (String, String),
-        requests: Requests,
-        events: broadcast::Sender<ConnectionEvent>,
-    ) -> Self {
+    pub(super) fn new(app_id: AppId, address: String, link: Link, events: broadcast::Sender<ConnectionEvent>) -> Self {
         Self {
             subscriptions: Subscriptions::new(app_id.clone()),
             app_id,
             address,
-            client_id,
-            requests: Some(requests),
+            link,
+            is_connected: true,
             events,
             listeners: Vec::new(),
             downlinks: Downlinks::default(),
@@ -87,15 +73,12 @@ impl Actor {
     }
 
     /// Runs until the client is closed or refused, or nobody uses it any more.
-    pub(super) async fn run(mut self, mut link: Link, mut commands: mpsc::Receiver<Command>) {
+    pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         while self.closing.is_none() || !self.downlinks.is_empty() {
             tokio::select! {
-                event = link.next() => {
-                    let Some(event) = event else { return };
-                    if let Err(refusal) = self.handle(event) {
-                        return self.refuse(&refusal);
-                    }
-                }
+                event = self.link.next() => if let Err(refusal) = self.handle(event) {
+                    return self.refuse(&refusal);
+                },
                 command = commands.recv() => match command {
                     Some(Command::Close { force: true, done }) => {
                         self.closing = Some(done);
@@ -106,8 +89,11 @@ impl Actor {
                 },
                 () = given_up(&mut self.closing) => break,
             }
+            if let Some(connection) = self.link.connection() {
+                self.downlinks.send(connection);
+            }
         }
-        self.disconnect(link).await;
+        self.disconnect().await;
     }
 
     fn obey(&mut self, command: Command) {
@@ -118,7 +104,7 @@ impl Actor {
                 self.update();
             }
             Command::Update => self.update(),
-            Command::Send(downlink) => self.downlinks.push(&self.address, self.requests.as_ref(), downlink),
+            Command::Send(downlink) => self.downlinks.push(&self.address, downlink),
             Command::Close { done, .. } => self.closing = Some(done),
         }
     }
@@ -126,31 +112,33 @@ impl Actor {
     /// Takes an event of the connection; an error is final.
     fn handle(&mut self, event: LinkEvent) -> Result<()> {
         match event {
-            LinkEvent::Connected(requests) => self.connected(requests),
-            LinkEvent::Lost(error) => {
-                let event = match self.requests.take() {
-                    Some(_) => ConnectionEvent::Disconnect,
-                    None => ConnectionEvent::Close,
-                };
-                self.tell(event(error.to_string()));
-                if is_permanent(&error) {
-                    return Err(connection_error(&self.address, error));
+            LinkEvent::Connected => self.connected(),
+            LinkEvent::Lost(lost) => {
+                let was_connected = std::mem::replace(&mut self.is_connected, false);
+                let event = if was_connected { ConnectionEvent::Disconnect } else { ConnectionEvent::Close };
+                self.tell(event(lost.to_string()));
+                if is_permanent(&lost) {
+                    return Err(connection_error(&self.address, lost));
                 }
             }
             LinkEvent::Reconnecting => self.tell(ConnectionEvent::Reconnect),
-            LinkEvent::Subscribing(packet) => self.subscriptions.requested(packet),
-            LinkEvent::Subscribed { packet, granted } => return self.subscriptions.answered(packet, granted),
-            LinkEvent::Sent(packet) => self.downlinks.sent(packet),
-            LinkEvent::Acknowledged(packet) => self.downlinks.acknowledged(packet),
-            LinkEvent::Received(message) => self.deliver(&message),
+            LinkEvent::Came(Event::Subscribed { packet, refusal }) => {
+                return self.subscriptions.answered(packet, refusal.is_none());
+            }
+            LinkEvent::Came(Event::Confirmed { packet, .. }) => self.downlinks.acknowledged(packet),
+            LinkEvent::Came(Event::Received(message)) => self.deliver(&message),
+            LinkEvent::Came(Event::Connected(_) | Event::Unsubscribed | Event::Pong) => {}
         }
         Ok(())
     }
 
-    fn connected(&mut self, requests: Requests) {
+    fn connected(&mut self) {
+        self.is_connected = true;
         self.subscriptions.reset();
-        self.downlinks.publish_again(&requests);
-        self.requests = Some(requests);
+        self.downlinks.connection_lost();
+        if let Some(connection) = self.link.connection() {
+            self.downlinks.send(connection);
+        }
         self.update();
         self.tell(ConnectionEvent::Connect);
     }
@@ -158,17 +146,16 @@ impl Actor {
     /// Forgets the listeners that have gone, and their subscriptions.
     fn update(&mut self) {
         self.listeners.retain(|(_, queue)| !queue.is_closed());
-        if let Some(requests) = &self.requests {
+        if let Some(connection) = self.link.connection() {
             let wanted: Vec<_> = self.listeners.iter().flat_map(|(topics, _)| topics.filters()).cloned().collect();
-            self.subscriptions.update(&wanted, requests);
+            self.subscriptions.update(&wanted, connection);
         }
     }
 
-    fn deliver(&mut self, message: &Publish) {
-        let Some(requests) = &self.requests else { return };
+    fn deliver(&mut self, message: &Publication) {
+        let Some(connection) = self.link.connection() else { return };
         // Dropped, and thereby sent, at the latest when this returns, unless a listener has it.
-        let is_acknowledged = message.qos != QoS::AtMostOnce;
-        let acknowledgement = is_acknowledged.then(|| Acknowledgement::new(requests.clone(), message.pkid));
+        let acknowledger = message.packet.map(|packet| connection.arrived(packet).when_dropped());
         let topic = message.topic.strip_prefix(self.app_id.as_str()).and_then(|topic| topic.strip_prefix('/'));
         let Some(topic) = topic else { return };
         if topic == DROPPED {
@@ -178,11 +165,12 @@ impl Actor {
             return;
         };
         let Ok(dev_id) = dev_id.parse() else { return };
-        let received = Received {
-            _acknowledgement: acknowledgement.map(Arc::new),
-            ..Received::new(dev_id, levels, &message.payload)
-        };
         let hearing = self.listeners.iter().filter(|(topics, _)| topics.matches(topic));
+        if message.payload.len() > PACKET_BYTES_MAX as usize {
+            return hearing.for_each(|(_, queue)| queue.miss(1));
+        }
+        let received =
+            Received { _acknowledger: acknowledger.map(Arc::new), ..Received::new(dev_id, levels, &message.payload) };
         hearing.for_each(|(_, queue)| queue.push(received.clone()));
         if self.listeners.iter().any(|(_, queue)| queue.is_closed()) {
             self.update();
@@ -192,7 +180,7 @@ impl Actor {
     /// Tells the streams that want to know how many messages of this client the broker has dropped.
     fn tell_dropped(&self, event: &[u8]) {
         let Ok(dropped) = serde_json::from_slice::<Dropped>(event) else { return };
-        if dropped.client_id == self.client_id {
+        if dropped.client_id == self.link.client_id() {
             let hearing = self.listeners.iter().filter(|(topics, _)| topics.matches(DROPPED));
             hearing.for_each(|(_, queue)| queue.miss(dropped.messages));
         }
@@ -205,14 +193,8 @@ impl Actor {
         }
     }
 
-    async fn disconnect(self, mut link: Link) {
-        // Without room for the last packet, the connection just ends.
-        if self.requests.is_some_and(|requests| requests.disconnect().is_ok()) {
-            let ended = async { while link.next().await.is_some() {} };
-            if timeout(DISCONNECT_WAIT, ended).await.is_err() {
-                tracing::debug!(address = self.address, "the connection ended without its last packet");
-            }
-        }
+    async fn disconnect(self) {
+        self.link.disconnect().await;
         if let Some(done) = self.closing {
             // A caller who has stopped waiting needs no answer.
             _ = done.send(());

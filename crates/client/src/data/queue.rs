@@ -9,10 +9,11 @@ use std::{
 };
 
 use futures::task::AtomicWaker;
+use link::mqtt::Acknowledger;
 use tokio::sync::mpsc;
 use types::{DevId, Kind};
 
-use super::{link::Acknowledgement, message::Message};
+use super::message::Message;
 
 /// Maximum number of messages queued for a slow program. Those that arrive at a full queue are dropped and counted.
 pub const QUEUE_MAX: usize = 1000;
@@ -26,13 +27,13 @@ pub struct Received {
     pub dev_id: DevId,
     /// The message itself.
     pub message: Arc<Message>,
-    pub(super) _acknowledgement: Option<Arc<Acknowledgement>>,
+    pub(super) _acknowledger: Option<Arc<Acknowledger>>,
 }
 
 impl Received {
     /// A message from elsewhere, by the levels of its topic below the device, such as `up` or `events/down/sent`.
     pub fn new(dev_id: DevId, levels: &str, payload: &[u8]) -> Self {
-        Self { dev_id, message: Arc::new(Message::parse(levels, payload)), _acknowledgement: None }
+        Self { dev_id, message: Arc::new(Message::parse(levels, payload)), _acknowledger: None }
     }
 }
 

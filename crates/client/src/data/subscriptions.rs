@@ -1,11 +1,12 @@
 //! Subscriptions at the broker: those that listeners need, and no others.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
+use link::mqtt::Connection;
 use tokio::sync::oneshot;
 use types::{AppId, Kind};
 
-use super::{connection::Requests, topics::covers};
+use super::{downlinks::IN_FLIGHT_MAX, topics::covers};
 use crate::{Error, Result};
 
 /// The subscriptions of a connection. No two of them overlap, because brokers may deliver a message once for each.
@@ -14,9 +15,9 @@ pub(super) struct Subscriptions {
     app_id: AppId,
     /// Filters, with a flag that is true once the broker has granted them.
     held: BTreeMap<String, bool>,
-    /// Filters that were requested, in order, until the numbers of their packets are known.
-    requested: VecDeque<String>,
+    /// Filters that the broker has not answered, by the numbers of their packets.
     packets: HashMap<u16, String>,
+    last_packet: u16,
     waiting: Vec<WaitingListener>,
 }
 
@@ -29,14 +30,13 @@ struct WaitingListener {
 
 impl Subscriptions {
     pub(super) fn new(app_id: AppId) -> Self {
-        let (held, requested, packets) = (BTreeMap::new(), VecDeque::new(), HashMap::new());
-        Self { app_id, held, requested, packets, waiting: Vec::new() }
+        let (held, packets) = (BTreeMap::new(), HashMap::new());
+        Self { app_id, held, packets, last_packet: IN_FLIGHT_MAX, waiting: Vec::new() }
     }
 
     /// A new connection has no subscriptions, or those of its session, which can be requested again.
     pub(super) fn reset(&mut self) {
         self.held.clear();
-        self.requested.clear();
         self.packets.clear();
     }
 
@@ -46,28 +46,23 @@ impl Subscriptions {
     }
 
     /// Subscribes to the wanted filters, and unsubscribes from all others.
-    pub(super) fn update(&mut self, wanted: &[String], requests: &Requests) {
+    pub(super) fn update(&mut self, wanted: &[String], connection: &mut Connection) {
         let wanted = widest(wanted);
         let added: Vec<_> = wanted.iter().filter(|filter| !self.held.contains_key(**filter)).collect();
         // In this order, so that no message is missed in between.
         for filter in added {
-            if requests.subscribe(format!("{}/{filter}", self.app_id)).is_ok() {
+            let packet = next_packet(&mut self.last_packet);
+            if connection.subscribe(packet, &[format!("{}/{filter}", self.app_id)]).is_ok() {
                 self.held.insert((*filter).to_owned(), false);
-                self.requested.push_back((*filter).to_owned());
+                self.packets.insert(packet, (*filter).to_owned());
             }
         }
-        let app_id = &self.app_id;
-        self.held.retain(|filter, _| {
-            wanted.contains(&filter.as_str()) || requests.unsubscribe(format!("{app_id}/{filter}")).is_err()
+        let Self { app_id, held, last_packet, .. } = self;
+        held.retain(|filter, _| {
+            let mut end = || connection.unsubscribe(next_packet(last_packet), &[format!("{app_id}/{filter}")]);
+            wanted.contains(&filter.as_str()) || end().is_err()
         });
         self.settle();
-    }
-
-    /// Takes note that the next requested subscription is in the packet of this number.
-    pub(super) fn requested(&mut self, packet: u16) {
-        if let Some(filter) = self.requested.pop_front() {
-            self.packets.insert(packet, filter);
-        }
     }
 
     /// Takes the broker's answer. An error is one that nobody waits for.
@@ -107,6 +102,12 @@ impl Subscriptions {
         refused.into_iter().for_each(|waiting| _ = waiting.done.send(Err(refusal())));
         Ok(())
     }
+}
+
+/// The number of the next packet, which is none that downlinks have.
+fn next_packet(last: &mut u16) -> u16 {
+    *last = last.checked_add(1).unwrap_or(IN_FLIGHT_MAX + 1);
+    *last
 }
 
 /// The filters that no other one covers.

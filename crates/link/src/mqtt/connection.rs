@@ -31,7 +31,7 @@ const READ_BYTES_MIN: usize = 4 * 1024;
 const READ_BYTES_MAX: usize = 64 * 1024;
 
 /// An accepted connection. Futures of its methods may be dropped at any time.
-pub(super) struct Connection {
+pub struct Connection {
     reader: ReadHalf<Box<dyn Socket>>,
     input: BytesMut,
     events: VecDeque<Event>,
@@ -41,11 +41,14 @@ pub(super) struct Connection {
 
 /// Acknowledges a message of a connection. If it is dropped instead, the broker sends the message again on the next one,
 /// and on this one no other message waits for it.
-pub(super) struct Acknowledger {
+#[derive(Debug)]
+pub struct Acknowledger {
     number: u64,
     packet: u16,
     sender: Sender<Settled>,
     is_settled: bool,
+    /// True if the message is also acknowledged when this is dropped.
+    is_done_when_dropped: bool,
 }
 
 impl Acknowledger {
@@ -58,6 +61,13 @@ impl Acknowledger {
         self.is_settled = true;
     }
 
+    /// Returns one that acknowledges the message when it is dropped. It is for [`Role::Program`].
+    #[must_use]
+    pub fn when_dropped(mut self) -> Self {
+        self.is_done_when_dropped = true;
+        self
+    }
+
     fn settled(&self, is_done: bool) -> Settled {
         Settled { number: self.number, packet: self.packet, is_done }
     }
@@ -67,14 +77,14 @@ impl Drop for Acknowledger {
     fn drop(&mut self) {
         if !self.is_settled {
             // Where there is no room for this, the message is passed over a little later.
-            _ = self.sender.try_send(self.settled(false));
+            _ = self.sender.try_send(self.settled(self.is_done_when_dropped));
         }
     }
 }
 
 impl Connection {
     /// Connects; the first event is [`Event::Connected`].
-    pub(super) async fn open(endpoint: &Endpoint, protocol: Protocol, role: Role) -> Result<Self, Lost> {
+    pub async fn open(endpoint: &Endpoint, protocol: Protocol, role: Role) -> Result<Self, Lost> {
         let opening = timeout(CONNECT_TIMEOUT, Self::try_open(endpoint, protocol, role));
         opening.await.unwrap_or_else(|_| Err(Lost::because("the broker does not answer")))
     }
@@ -82,7 +92,7 @@ impl Connection {
     async fn try_open(endpoint: &Endpoint, protocol: Protocol, role: Role) -> Result<Self, Lost> {
         let Endpoint { url, tls, .. } = endpoint;
         let socket = connect_socket(&url.host, url.port, tls.as_ref()).await;
-        let socket = socket.map_err(|error| Lost::io(&error, protocol))?;
+        let socket = socket.map_err(|error| Lost::io(error, protocol))?;
         Self::over(socket, endpoint, protocol, role).await
     }
 
@@ -92,7 +102,7 @@ impl Connection {
             reader,
             input: BytesMut::with_capacity(READ_BYTES_MAX),
             events: VecDeque::new(),
-            writer: Writer::new(writer, protocol),
+            writer: Writer::new(writer, protocol, role),
             protocol,
         };
         protocol.connect(endpoint, role, &mut connection.writer.output)?;
@@ -107,7 +117,7 @@ impl Connection {
     }
 
     /// The next event.
-    pub(super) async fn next(&mut self) -> Result<Event, Lost> {
+    pub async fn next(&mut self) -> Result<Event, Lost> {
         loop {
             if let Some(event) = self.next_if_read() {
                 return Ok(event);
@@ -117,7 +127,7 @@ impl Connection {
                 read = self.reader.read_buf(&mut self.input) => match read {
                     Ok(0) => return Err(Lost::closed(self.protocol)),
                     Ok(_) => self.decode()?,
-                    Err(error) => return Err(Lost::io(&error, self.protocol)),
+                    Err(error) => return Err(Lost::io(error, self.protocol)),
                 },
                 written = self.writer.write() => written?,
             }
@@ -150,34 +160,36 @@ impl Connection {
         Ok(())
     }
 
-    pub(super) fn subscribe(&mut self, filters: &[String]) -> Result<(), Lost> {
-        self.protocol.subscribe(filters, &mut self.writer.output)
+    /// Subscribes in a packet of this number.
+    pub fn subscribe(&mut self, packet: u16, filters: &[String]) -> Result<(), Lost> {
+        self.protocol.subscribe(packet, filters, &mut self.writer.output)
     }
 
     /// Ends subscriptions, which the broker may not have. It answers when it has read the acknowledgements so far.
-    pub(super) fn unsubscribe(&mut self, filters: &[String]) -> Result<(), Lost> {
+    pub fn unsubscribe(&mut self, packet: u16, filters: &[String]) -> Result<(), Lost> {
         self.writer.take_settled();
-        self.protocol.unsubscribe(filters, &mut self.writer.output)
+        self.protocol.unsubscribe(packet, filters, &mut self.writer.output)
     }
 
     /// Returns true if the buffer of unsent bytes has room for another message.
-    pub(super) fn has_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         self.writer.has_room()
     }
 
     /// Publishes a message that the broker has to confirm.
-    pub(super) fn publish(&mut self, packet: u16, topic: &str, payload: &Bytes) {
+    pub fn publish(&mut self, packet: u16, topic: &str, payload: &Bytes) {
         self.protocol.publish(packet, topic, payload, &mut self.writer.output);
     }
 
     /// Notes that a message has come, which is to be acknowledged in its turn.
-    pub(super) fn arrived(&mut self, packet: u16) -> Acknowledger {
+    pub fn arrived(&mut self, packet: u16) -> Acknowledger {
         let number = self.writer.arrivals.add(packet);
-        Acknowledger { number, packet, sender: self.writer.settled_sender.clone(), is_settled: false }
+        let sender = self.writer.settled_sender.clone();
+        Acknowledger { number, packet, sender, is_settled: false, is_done_when_dropped: false }
     }
 
     /// Ends the connection behind everything that is to be sent, and waits until the broker has read it.
-    pub(super) async fn disconnect(mut self) {
+    pub async fn disconnect(mut self) {
         let end = async {
             self.writer.disconnect().await?;
             while self.next().await.is_ok() {}
@@ -250,7 +262,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_broker_that_freezes_loses_its_connection() {
         let (mut connection, _broker) = connect().await;
-        assert_eq!(reason(&mut connection).await, "the broker no longer answers");
+        assert_eq!(reason(&mut connection).await, "the broker no longer answers pings");
     }
 
     /// Its buffers are full in the middle of a packet.
@@ -260,7 +272,7 @@ mod tests {
         while connection.has_room() {
             connection.publish(1, "a", &Bytes::from_static(&[0; 1000]));
         }
-        assert_eq!(reason(&mut connection).await, "the broker no longer answers");
+        assert_eq!(reason(&mut connection).await, "the broker no longer answers pings");
     }
 
     #[tokio::test(start_paused = true)]

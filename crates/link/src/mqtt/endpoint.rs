@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rustls::ClientConfig;
 use types::Secret;
 
-use self::url::BrokerUrl;
-use crate::{Error, Remote, secret_file::SecretFile};
+pub use self::url::BrokerUrl;
+use crate::{CertificateError, Error, Remote, Trust, secret_file::SecretFile};
 
 const PLAIN: (&str, &str) = ("url", "must start with mqtts:// where certificates are set");
 
@@ -52,6 +52,18 @@ impl Endpoint {
         }
         let login = Some(Login { username: username.to_owned(), password: Some(password) });
         Ok(Self { login, ..Self::new(settings, table, client_id)? })
+    }
+
+    /// An endpoint that does not come from settings.
+    pub fn with_trust(
+        url: BrokerUrl,
+        trust: &Trust,
+        client_id: String,
+        (username, password): (&str, Secret),
+    ) -> Result<Self, CertificateError> {
+        let tls = if url.is_tls { Some(Arc::new(trust.tls()?)) } else { None };
+        let login = Some(Login { username: username.to_owned(), password: Some(SecretFile::given(password)) });
+        Ok(Self { url, client_id, login, tls })
     }
 
     /// Returns the endpoint with another client id.

@@ -9,7 +9,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use super::{endpoint::Endpoint, lost::Lost, protocol::Protocol};
 
 /// Maximum size of a packet that is received, in bytes. Events of ChirpStack have a few thousand.
-pub(super) const PACKET_BYTES_MAX: u32 = 1024 * 1024;
+pub const PACKET_BYTES_MAX: u32 = 1024 * 1024;
 /// The largest packet that there is, in bytes.
 const PROTOCOL_PACKET_BYTES_MAX: u32 = 268_435_460;
 /// The longest topic that there is, in bytes.
@@ -23,41 +23,53 @@ const PUBLISH_AT_LEAST_ONCE: u8 = 0x32;
 const PUBACK: [u8; 2] = [0x40, 2];
 const PINGREQ: [u8; 2] = [0xc0, 0];
 const DISCONNECT: [u8; 2] = [0xe0, 0];
-/// A connection has one request of each kind.
-const SUBSCRIBE_PACKET: u16 = 1;
-const UNSUBSCRIBE_PACKET: u16 = 2;
 
 /// Purpose of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Role {
+pub enum Role {
     /// Receives up to so many messages that are not acknowledged yet. A broker keeps the session if it is told to.
-    Subscriber { in_flight_max: u16, keeps_session: bool },
+    Subscriber {
+        /// The number that the broker is told.
+        in_flight_max: u16,
+        /// True if the broker is to keep the session.
+        keeps_session: bool,
+    },
     /// Publishes messages that the broker confirms.
     Publisher,
+    /// Does both for a program, whose threads acknowledge messages without waiting.
+    Program,
 }
 
 /// A packet from the broker.
 #[derive(Debug)]
-pub(super) enum Event {
+pub enum Event {
+    /// The broker accepted the connection.
     Connected(Connected),
-    /// The response to a subscription: why it was refused, if it was.
+    /// The response to the subscription in the packet of this number.
     Subscribed {
+        /// The number.
+        packet: u16,
+        /// The reason why it was refused, if it was.
         refusal: Option<String>,
     },
     /// The response to the end of a subscription.
     Unsubscribed,
+    /// A message.
     Received(Received),
-    /// The packet of this number was confirmed, or refused for a reason.
+    /// The message in the packet of this number was confirmed, or refused.
     Confirmed {
+        /// The number.
         packet: u16,
+        /// The reason why it was refused, if it was.
         refusal: Option<String>,
     },
+    /// The response to a ping.
     Pong,
 }
 
 /// The broker's response to a connection request.
 #[derive(Clone, Debug)]
-pub(super) struct Connected {
+pub struct Connected {
     /// True if the broker has kept a session.
     pub(super) has_session: bool,
     pub(super) has_shared_subscriptions: bool,
@@ -69,11 +81,13 @@ pub(super) struct Connected {
 
 /// A message as it came in.
 #[derive(Debug)]
-pub(super) struct Received {
-    pub(super) topic: String,
-    pub(super) payload: Bytes,
+pub struct Received {
+    /// Its topic.
+    pub topic: String,
+    /// Its content.
+    pub payload: Bytes,
     /// The number to acknowledge; `None` if the message was sent at most once.
-    pub(super) packet: Option<u16>,
+    pub packet: Option<u16>,
     /// True if the broker sent it before.
     pub(super) is_duplicate: bool,
     /// True if it was published before the subscription.
@@ -88,17 +102,17 @@ impl Protocol {
         }
     }
 
-    pub(super) fn subscribe(self, filters: &[String], out: &mut BytesMut) -> Result<(), Lost> {
+    pub(super) fn subscribe(self, packet: u16, filters: &[String], out: &mut BytesMut) -> Result<(), Lost> {
         match self {
-            Self::V5 => v5::subscribe(filters, out),
-            Self::V4 => v4::subscribe(filters, out),
+            Self::V5 => v5::subscribe(packet, filters, out),
+            Self::V4 => v4::subscribe(packet, filters, out),
         }
     }
 
-    pub(super) fn unsubscribe(self, filters: &[String], out: &mut BytesMut) -> Result<(), Lost> {
+    pub(super) fn unsubscribe(self, packet: u16, filters: &[String], out: &mut BytesMut) -> Result<(), Lost> {
         match self {
-            Self::V5 => v5::unsubscribe(filters, out),
-            Self::V4 => v4::unsubscribe(filters, out),
+            Self::V5 => v5::unsubscribe(packet, filters, out),
+            Self::V4 => v4::unsubscribe(packet, filters, out),
         }
     }
 

@@ -2,7 +2,9 @@
 
 /// MQTT 5 or 3.1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Protocol {
+pub enum Protocol {
+    /// MQTT 5.
     V5,
+    /// MQTT 3.1.1.
     V4,
 }

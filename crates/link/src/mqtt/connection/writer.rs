@@ -10,7 +10,11 @@ use tokio::{
 };
 
 use super::{
-    super::{lost::Lost, packet, protocol::Protocol},
+    super::{
+        lost::Lost,
+        packet::{self, Role},
+        protocol::Protocol,
+    },
     arrivals::{Arrivals, Settled},
 };
 use crate::Socket;
@@ -38,8 +42,8 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(socket: WriteHalf<Box<dyn Socket>>, protocol: Protocol) -> Self {
-        let (settled_sender, settled) = channel(SETTLED_MAX);
+    pub(super) fn new(socket: WriteHalf<Box<dyn Socket>>, protocol: Protocol, role: Role) -> Self {
+        let (settled_sender, settled) = channel(settled_max(role));
         Self {
             socket,
             output: BytesMut::new(),
@@ -70,7 +74,7 @@ impl Writer {
         tokio::select! {
             _ = self.settled.recv_many(&mut settled, SETTLED_MAX), if has_room => self.settle(settled),
             sent = send(&mut self.socket, &mut self.output, &mut self.is_flushed), if !is_sent => {
-                return sent.map_err(|error| Lost::io(&error, self.protocol));
+                return sent.map_err(|error| Lost::io(error, self.protocol));
             }
             _ = self.looks.tick(), if has_room && is_holding => {
                 self.arrivals.release_late(Instant::now(), &mut self.output);
@@ -96,7 +100,7 @@ impl Writer {
 
     fn ping(&mut self) -> Result<(), Lost> {
         if std::mem::replace(&mut self.is_pinged, true) {
-            return Err(Lost::because("the broker no longer answers"));
+            return Err(Lost::because("the broker no longer answers pings"));
         }
         packet::ping(&mut self.output);
         Ok(())
@@ -106,7 +110,7 @@ impl Writer {
         self.take_settled();
         packet::disconnect(&mut self.output);
         let sent = send(&mut self.socket, &mut self.output, &mut self.is_flushed).await;
-        sent.map_err(|error| Lost::io(&error, self.protocol))
+        sent.map_err(|error| Lost::io(error, self.protocol))
     }
 }
 
@@ -125,6 +129,11 @@ async fn send(
     socket.flush().await?;
     *is_flushed = true;
     Ok(())
+}
+
+/// Where nobody can wait, there is room for all messages that a broker may send before it has acknowledgements.
+fn settled_max(role: Role) -> usize {
+    if matches!(role, Role::Program) { u16::MAX.into() } else { SETTLED_MAX }
 }
 
 fn every(period: Duration) -> Interval {

@@ -10,7 +10,9 @@ const TLS_PORT: u16 = 8883;
 pub struct BrokerUrl {
     /// A name or an address, an IPv6 one without its brackets.
     pub host: String,
+    /// The port.
     pub port: u16,
+    /// True if the connection is encrypted.
     pub is_tls: bool,
 }
 

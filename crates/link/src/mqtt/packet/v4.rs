@@ -9,10 +9,7 @@ use rumqttc::mqttbytes::{
     },
 };
 
-use super::{
-    Connected, Event, KEEP_ALIVE_S, PACKET_BYTES_MAX, PROTOCOL_PACKET_BYTES_MAX, Received, Role, SUBSCRIBE_PACKET,
-    UNSUBSCRIBE_PACKET, unwritable,
-};
+use super::{Connected, Event, KEEP_ALIVE_S, PACKET_BYTES_MAX, PROTOCOL_PACKET_BYTES_MAX, Received, Role, unwritable};
 use crate::mqtt::{endpoint::Endpoint, lost::Lost, protocol::Protocol};
 
 /// MQTT 3.1.1 has no way to tell the broker what is too large, so larger packets than [`PACKET_BYTES_MAX`] are received
@@ -32,13 +29,13 @@ pub(super) fn connect(endpoint: &Endpoint, role: Role, out: &mut BytesMut) -> Re
     write(&Packet::Connect(connect), out)
 }
 
-pub(super) fn subscribe(filters: &[String], out: &mut BytesMut) -> Result<(), Lost> {
+pub(super) fn subscribe(packet: u16, filters: &[String], out: &mut BytesMut) -> Result<(), Lost> {
     let filters = filters.iter().map(|filter| SubscribeFilter::new(filter.clone(), QoS::AtLeastOnce));
-    write(&Packet::Subscribe(Subscribe { pkid: SUBSCRIBE_PACKET, ..Subscribe::new_many(filters) }), out)
+    write(&Packet::Subscribe(Subscribe { pkid: packet, ..Subscribe::new_many(filters) }), out)
 }
 
-pub(super) fn unsubscribe(filters: &[String], out: &mut BytesMut) -> Result<(), Lost> {
-    write(&Packet::Unsubscribe(Unsubscribe { pkid: UNSUBSCRIBE_PACKET, topics: filters.into() }), out)
+pub(super) fn unsubscribe(packet: u16, filters: &[String], out: &mut BytesMut) -> Result<(), Lost> {
+    write(&Packet::Unsubscribe(Unsubscribe { pkid: packet, topics: filters.into() }), out)
 }
 
 fn write(packet: &Packet, out: &mut BytesMut) -> Result<(), Lost> {
@@ -62,7 +59,9 @@ pub(super) fn read(input: &mut BytesMut) -> Result<Option<Event>, Lost> {
 fn event(packet: Packet) -> Result<Option<Event>, Lost> {
     Ok(Some(match packet {
         Packet::ConnAck(response) => Event::Connected(connected(&response)?),
-        Packet::SubAck(response) => Event::Subscribed { refusal: subscription_refusal(&response) },
+        Packet::SubAck(response) => {
+            Event::Subscribed { packet: response.pkid, refusal: subscription_refusal(&response) }
+        }
         Packet::UnsubAck(_) => Event::Unsubscribed,
         Packet::Publish(message) => Event::Received(Received {
             topic: message.topic,
@@ -79,7 +78,7 @@ fn event(packet: Packet) -> Result<Option<Event>, Lost> {
 
 fn connected(ConnAck { code, session_present }: &ConnAck) -> Result<Connected, Lost> {
     if *code != ConnectReturnCode::Success {
-        return Err(Lost::refused(&format!("{code:?}"), false));
+        return Err(Lost::refused(format!("{code:?}"), false));
     }
     Ok(Connected {
         has_session: *session_present,

@@ -9,10 +9,7 @@ use rumqttc::v5::mqttbytes::{
     },
 };
 
-use super::{
-    Connected, Event, KEEP_ALIVE_S, PACKET_BYTES_MAX, PROTOCOL_PACKET_BYTES_MAX, Received, Role, SUBSCRIBE_PACKET,
-    UNSUBSCRIBE_PACKET, unwritable,
-};
+use super::{Connected, Event, KEEP_ALIVE_S, PACKET_BYTES_MAX, PROTOCOL_PACKET_BYTES_MAX, Received, Role, unwritable};
 use crate::mqtt::{endpoint::Endpoint, lost::Lost, protocol::Protocol};
 
 /// Time for which a broker keeps a session without a connection, and the messages queued for it. MQTT 3.1.1 cannot say.
@@ -21,7 +18,7 @@ const SESSION_EXPIRY_S: u32 = 24 * 60 * 60;
 pub(super) fn connect(endpoint: &Endpoint, role: Role, out: &mut BytesMut) -> Result<(), Lost> {
     let (receive_maximum, keeps_session) = match role {
         Role::Subscriber { in_flight_max, keeps_session } => (Some(in_flight_max), keeps_session),
-        Role::Publisher => (None, false),
+        Role::Publisher | Role::Program => (None, false),
     };
     let properties = ConnectProperties {
         session_expiry_interval: keeps_session.then_some(SESSION_EXPIRY_S),
@@ -39,16 +36,13 @@ pub(super) fn connect(endpoint: &Endpoint, role: Role, out: &mut BytesMut) -> Re
     write(&Packet::Connect(connect, None, login), out)
 }
 
-pub(super) fn subscribe(filters: &[String], out: &mut BytesMut) -> Result<(), Lost> {
+pub(super) fn subscribe(packet: u16, filters: &[String], out: &mut BytesMut) -> Result<(), Lost> {
     let filters = filters.iter().map(|filter| Filter::new(filter, QoS::AtLeastOnce));
-    write(&Packet::Subscribe(Subscribe { pkid: SUBSCRIBE_PACKET, ..Subscribe::new_many(filters, None) }), out)
+    write(&Packet::Subscribe(Subscribe { pkid: packet, ..Subscribe::new_many(filters, None) }), out)
 }
 
-pub(super) fn unsubscribe(filters: &[String], out: &mut BytesMut) -> Result<(), Lost> {
-    write(
-        &Packet::Unsubscribe(Unsubscribe { pkid: UNSUBSCRIBE_PACKET, filters: filters.into(), properties: None }),
-        out,
-    )
+pub(super) fn unsubscribe(packet: u16, filters: &[String], out: &mut BytesMut) -> Result<(), Lost> {
+    write(&Packet::Unsubscribe(Unsubscribe { pkid: packet, filters: filters.into(), properties: None }), out)
 }
 
 fn write(packet: &Packet, out: &mut BytesMut) -> Result<(), Lost> {
@@ -72,7 +66,9 @@ pub(super) fn read(input: &mut BytesMut) -> Result<Option<Event>, Lost> {
 fn event(packet: Packet) -> Result<Option<Event>, Lost> {
     Ok(Some(match packet {
         Packet::ConnAck(response) => Event::Connected(connected(response)?),
-        Packet::SubAck(response) => Event::Subscribed { refusal: subscription_refusal(&response) },
+        Packet::SubAck(response) => {
+            Event::Subscribed { packet: response.pkid, refusal: subscription_refusal(&response) }
+        }
         Packet::UnsubAck(_) => Event::Unsubscribed,
         Packet::Publish(message) => Event::Received(Received {
             topic: String::from_utf8_lossy(&message.topic).into_owned(),
@@ -94,7 +90,7 @@ fn connected(ConnAck { code, properties, session_present }: ConnAck) -> Result<C
     use ConnectReturnCode as Code;
     if code != Code::Success {
         let is_version_refused = matches!(code, Code::UnsupportedProtocolVersion | Code::RefusedProtocolVersion);
-        return Err(Lost::refused(&format!("{code:?}"), is_version_refused));
+        return Err(Lost::refused(format!("{code:?}"), is_version_refused));
     }
     let said = properties.as_ref();
     // A broker that wants no keep-alive may be pinged all the same.

@@ -32,6 +32,10 @@ use crate::{
 /// say which of them are.
 const LATE_TIME: Duration = Duration::from_secs(10);
 
+/// A connection has one request of each kind.
+const SUBSCRIBE_PACKET: u16 = 1;
+const UNSUBSCRIBE_PACKET: u16 = 2;
+
 pub(super) struct Task<F> {
     pub(super) endpoint: Endpoint,
     pub(super) subscription: Subscription,
@@ -115,14 +119,14 @@ impl<F: Fn(Delivery)> Task<F> {
                 self.has_shared_subscriptions = broker.has_shared_subscriptions && !self.is_sharing_refused;
                 self.subscribe(connection)?;
             }
-            Event::Subscribed { refusal: None } => {
+            Event::Subscribed { refusal: None, .. } => {
                 tracing::info!(broker = %self.endpoint.url, "receiving messages");
                 if let Some(on_granted) = &self.subscription.on_granted {
                     on_granted();
                 }
                 self.subscribed.made();
             }
-            Event::Subscribed { refusal: Some(reason) } => return self.refused(&reason),
+            Event::Subscribed { refusal: Some(reason), .. } => return self.refused(&reason),
             Event::Unsubscribed if self.is_leaving() => {
                 self.subscribed.made();
                 self.answered.send_modify(|answers| *answers += 1);
@@ -139,13 +143,13 @@ impl<F: Fn(Delivery)> Task<F> {
         if let Some(group) = group {
             let shared: Vec<_> = filters.iter().map(|filter| format!("$share/{}/{filter}", group.name)).collect();
             if self.is_leaving() {
-                return connection.unsubscribe(&[filters.as_slice(), &shared].concat());
+                return connection.unsubscribe(UNSUBSCRIBE_PACKET, &[filters.as_slice(), &shared].concat());
             }
             let wants_share = matches!(group.membership, Membership::Shared | Membership::SharedOnly);
             let is_shared = wants_share && self.has_shared_subscriptions;
             if group.membership == Membership::SharedOnly && !is_shared {
                 self.cannot_share.cancel();
-                return connection.unsubscribe(&[filters.as_slice(), &shared].concat());
+                return connection.unsubscribe(UNSUBSCRIBE_PACKET, &[filters.as_slice(), &shared].concat());
             }
             if wants_share && !is_shared {
                 tracing::warn!(
@@ -156,10 +160,10 @@ impl<F: Fn(Delivery)> Task<F> {
             let (wanted, former) = if is_shared { (&shared, filters) } else { (filters, &shared) };
             // The session may still have the other form, from an earlier run with other settings: a message that
             // matches both would come twice.
-            connection.unsubscribe(former)?;
-            connection.subscribe(wanted)
+            connection.unsubscribe(UNSUBSCRIBE_PACKET, former)?;
+            connection.subscribe(SUBSCRIBE_PACKET, wanted)
         } else {
-            connection.subscribe(filters)
+            connection.subscribe(SUBSCRIBE_PACKET, filters)
         }
     }
 
