@@ -14,7 +14,7 @@ use types::{AppEui, AppId, ComponentId, Credential, GatewayId, Secret, ServiceNa
 use crate::{
     Result, Trust,
     transport::{
-        grpc::{Peer, RESPONSE_BYTES_MAX, authorized},
+        grpc::{Peer, authorized},
         retry::Call,
     },
 };
@@ -146,8 +146,7 @@ impl DiscoveryClient {
             Some(credential) => authorized(message.clone(), credential),
             None => Ok(Request::new(message.clone())),
         };
-        let stub = |channel| Stub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX);
-        self.peer.call(Call::Repeatable, request, |channel, request| send(stub(channel), request)).await
+        self.peer.call(Call::Repeatable, request, |channel, request| send(Stub::new(channel), request)).await
     }
 }
 

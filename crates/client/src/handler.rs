@@ -25,7 +25,7 @@ pub use self::{device_activity::DeviceActivity, uplinks::UplinkAnswers};
 use crate::{
     Result, Trust,
     transport::{
-        grpc::{Peer, RESPONSE_BYTES_MAX, authorized},
+        grpc::{Peer, authorized},
         retry::Call,
     },
 };
@@ -68,43 +68,48 @@ impl HandlerClient {
     /// Registers an application with the handler.
     pub async fn register_application(&self, app_id: &AppId) -> Result<()> {
         let message = ApplicationIdentifier { app_id: app_id.to_string() };
-        self.call(Call::Once, message, |mut stub, request| async move { stub.register_application(request).await })
-            .await
+        let send = |channel, request| async move { Stub::new(channel).register_application(request).await };
+        self.call(Call::Once, message, send).await
     }
 
     /// Returns an application with its payload functions.
     pub async fn get_application(&self, app_id: &AppId) -> Result<Application> {
         let message = ApplicationIdentifier { app_id: app_id.to_string() };
-        self.call(Call::Repeatable, message, |mut stub, request| async move { stub.get_application(request).await })
-            .await
+        let send = |channel, request| async move { Stub::new(channel).get_application(request).await };
+        self.call(Call::Repeatable, message, send).await
     }
 
     /// Replaces an application's payload functions.
     pub async fn set_application(&self, application: Application) -> Result<()> {
-        self.call(Call::Once, application, |mut stub, request| async move { stub.set_application(request).await }).await
+        let send = |channel, request| async move { Stub::new(channel).set_application(request).await };
+        self.call(Call::Once, application, send).await
     }
 
     /// Removes an application from the handler, with its devices.
     pub async fn delete_application(&self, app_id: &AppId) -> Result<()> {
         let message = ApplicationIdentifier { app_id: app_id.to_string() };
-        self.call(Call::Once, message, |mut stub, request| async move { stub.delete_application(request).await }).await
+        let send = |channel, request| async move { Stub::new(channel).delete_application(request).await };
+        self.call(Call::Once, message, send).await
     }
 
     /// Returns a device, with its counters.
     pub async fn get_device(&self, app_id: &AppId, dev_id: &DevId) -> Result<Device> {
         let message = device(app_id, dev_id);
-        self.call(Call::Repeatable, message, |mut stub, request| async move { stub.get_device(request).await }).await
+        let send = |channel, request| async move { Stub::new(channel).get_device(request).await };
+        self.call(Call::Repeatable, message, send).await
     }
 
     /// Creates or changes a device.
     pub async fn set_device(&self, device: Device) -> Result<()> {
-        self.call(Call::Once, device, |mut stub, request| async move { stub.set_device(request).await }).await
+        let send = |channel, request| async move { Stub::new(channel).set_device(request).await };
+        self.call(Call::Once, device, send).await
     }
 
     /// Removes a device.
     pub async fn delete_device(&self, app_id: &AppId, dev_id: &DevId) -> Result<()> {
         let message = device(app_id, dev_id);
-        self.call(Call::Once, message, |mut stub, request| async move { stub.delete_device(request).await }).await
+        let send = |channel, request| async move { Stub::new(channel).delete_device(request).await };
+        self.call(Call::Once, message, send).await
     }
 
     /// Lists devices of an application.
@@ -122,7 +127,7 @@ impl HandlerClient {
         let list: DeviceList = self
             .peer
             .call(Call::Repeatable, request, |channel, request| async move {
-                stub(channel).get_devices_for_application(request).await
+                Stub::new(channel).get_devices_for_application(request).await
             })
             .await?;
         Ok(list.devices)
@@ -130,31 +135,30 @@ impl HandlerClient {
 
     /// Decodes an uplink without publishing anything.
     pub async fn dry_uplink(&self, uplink: DryUplinkMessage) -> Result<DryUplinkResult> {
-        self.call(Call::Repeatable, uplink, |mut stub, request| async move { stub.dry_uplink(request).await }).await
+        let send = |channel, request| async move { Stub::new(channel).dry_uplink(request).await };
+        self.call(Call::Repeatable, uplink, send).await
     }
 
     /// Encodes a downlink without sending anything.
     pub async fn dry_downlink(&self, downlink: DryDownlinkMessage) -> Result<DryDownlinkResult> {
-        self.call(Call::Repeatable, downlink, |mut stub, request| async move { stub.dry_downlink(request).await }).await
+        let send = |channel, request| async move { Stub::new(channel).dry_downlink(request).await };
+        self.call(Call::Repeatable, downlink, send).await
     }
 
     /// Processes an uplink as if a device had sent it. Handlers of v2 do not report its cost and its outcome.
     pub async fn simulate_uplink(&self, uplink: SimulatedUplinkMessage) -> Result<SimulatedUplinkResult> {
-        self.call(Call::Once, uplink, |mut stub, request| async move { stub.simulate_uplink(request).await }).await
+        let send = |channel, request| async move { Stub::new(channel).simulate_uplink(request).await };
+        self.call(Call::Once, uplink, send).await
     }
 
-    async fn call<M, T, F>(&self, call: Call, message: M, send: impl Fn(Stub<Channel>, Request<M>) -> F) -> Result<T>
+    async fn call<M, T, F>(&self, call: Call, message: M, send: impl Fn(Channel, Request<M>) -> F) -> Result<T>
     where
         M: Clone,
         F: Future<Output = std::result::Result<Response<T>, Status>>,
     {
         let request = || authorized(message.clone(), &self.credential);
-        self.peer.call(call, request, |channel, request| send(stub(channel), request)).await
+        self.peer.call(call, request, send).await
     }
-}
-
-fn stub(channel: Channel) -> Stub<Channel> {
-    Stub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX)
 }
 
 fn device(app_id: &AppId, dev_id: &DevId) -> DeviceIdentifier {

@@ -1,17 +1,10 @@
 //! Moving devices to other applications.
 
 use api::device::{MoveDeviceRequest, MovedDevice, device_manager_client::DeviceManagerClient as Stub};
-use tonic::transport::Channel;
 use types::DevicePath;
 
 use super::HandlerClient;
-use crate::{
-    Result,
-    transport::{
-        grpc::{RESPONSE_BYTES_MAX, authorized},
-        retry::Call,
-    },
-};
+use crate::{Result, transport::retry::Call};
 
 impl HandlerClient {
     /// Moves a device to another application of the handler, with its keys, session and counters. The credential needs
@@ -23,12 +16,7 @@ impl HandlerClient {
             to_app_id: to.app_id.to_string(),
             to_dev_id: to.dev_id.to_string(),
         };
-        let request = || authorized(message.clone(), &self.credential);
-        let send = |channel, request| async move { stub(channel).move_device(request).await };
-        self.peer.call(Call::Once, request, send).await
+        let send = |channel, request| async move { Stub::new(channel).move_device(request).await };
+        self.call(Call::Once, message, send).await
     }
-}
-
-fn stub(channel: Channel) -> Stub<Channel> {
-    Stub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX)
 }

@@ -13,7 +13,7 @@ use tonic::Streaming;
 use super::HandlerClient;
 use crate::{
     Result,
-    transport::grpc::{Peer, RESPONSE_BYTES_MAX, authorized},
+    transport::grpc::{Peer, authorized},
 };
 
 /// Maximum number of uplinks that are sent ahead of their answers.
@@ -52,7 +52,7 @@ impl HandlerClient {
     ) -> Result<UplinkAnswers> {
         let room = Room::new();
         let request = authorized(within(Arc::clone(&room.places), uplinks), &self.credential)?;
-        let mut stub = Stub::new(self.peer.channel()).max_decoding_message_size(RESPONSE_BYTES_MAX);
+        let mut stub = Stub::new(self.peer.channel());
         let response = stub.simulate_uplinks(request).await.map_err(|status| self.peer.failed(status))?;
         Ok(UplinkAnswers { answers: response.into_inner(), peer: self.peer.clone(), room })
     }

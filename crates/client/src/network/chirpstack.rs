@@ -11,12 +11,13 @@ use api::chirpstack::{
     device_profile_service_client::DeviceProfileServiceClient as ProfileStub,
     device_service_client::DeviceServiceClient as DeviceStub, tenant_service_client::TenantServiceClient as TenantStub,
 };
+use tonic::{Request, Response, Status, transport::Channel};
 use types::Secret;
 
 use crate::{
     Error, Result, Trust,
     transport::{
-        grpc::{Peer, RESPONSE_BYTES_MAX, with_bearer},
+        grpc::{Peer, with_bearer},
         retry::Call,
     },
 };
@@ -57,41 +58,43 @@ impl ChirpStackClient {
 
     /// Checks that the server answers and accepts the token.
     pub async fn check(&self) -> Result<()> {
-        self.profiles(Empty {}, |mut stub, request| async move { stub.list_adr_algorithms(request).await })
-            .await
-            .map(drop)
+        let send = |channel, request| async move { ProfileStub::new(channel).list_adr_algorithms(request).await };
+        self.call(Call::Repeatable, Empty {}, send).await.map(drop)
     }
 
     /// Returns a device profile with its codec.
     pub async fn device_profile(&self, id: &str) -> Result<GetDeviceProfileResponse> {
         let message = GetDeviceProfileRequest { id: id.to_owned() };
-        self.profiles(message, |mut stub, request| async move { stub.get(request).await }).await
+        let send = |channel, request| async move { ProfileStub::new(channel).get(request).await };
+        self.call(Call::Repeatable, message, send).await
     }
 
     /// Returns a page of the device profiles of a tenant, without their codecs.
     pub async fn device_profiles(&self, tenant_id: &str, offset: u32) -> Result<ListDeviceProfilesResponse> {
         let message = ListDeviceProfilesRequest { limit: PAGE_ITEMS, offset, tenant_id: tenant_id.to_owned() };
-        self.profiles(message, |mut stub, request| async move { stub.list(request).await }).await
+        let send = |channel, request| async move { ProfileStub::new(channel).list(request).await };
+        self.call(Call::Repeatable, message, send).await
     }
 
     /// Returns a device with its variables.
     pub async fn device(&self, dev_eui: &str) -> Result<GetDeviceResponse> {
         let message = GetDeviceRequest { dev_eui: dev_eui.to_owned() };
-        self.devices_service(message, |mut stub, request| async move { stub.get(request).await }).await
+        let send = |channel, request| async move { DeviceStub::new(channel).get(request).await };
+        self.call(Call::Repeatable, message, send).await
     }
 
     /// Returns a page of the devices of an application, without their variables.
     pub async fn devices(&self, application_id: &str, offset: u32) -> Result<ListDevicesResponse> {
         let message = ListDevicesRequest { limit: PAGE_ITEMS, offset, application_id: application_id.to_owned() };
-        self.devices_service(message, |mut stub, request| async move { stub.list(request).await }).await
+        let send = |channel, request| async move { DeviceStub::new(channel).list(request).await };
+        self.call(Call::Repeatable, message, send).await
     }
 
     /// Returns an application with its name.
     pub async fn application(&self, id: &str) -> Result<GetApplicationResponse> {
         let message = GetApplicationRequest { id: id.to_owned() };
-        let request = || with_bearer(message.clone(), &self.token());
         let send = |channel, request| async move { ApplicationStub::new(channel).get(request).await };
-        self.peer.call(Call::Repeatable, request, send).await
+        self.call(Call::Repeatable, message, send).await
     }
 
     /// Returns the first page of the applications of a tenant whose names have this part, in any case.
@@ -102,53 +105,30 @@ impl ChirpStackClient {
             tenant_id: tenant_id.to_owned(),
             ..ListApplicationsRequest::default()
         };
-        let request = || with_bearer(message.clone(), &self.token());
         let send = |channel, request| async move { ApplicationStub::new(channel).list(request).await };
-        self.peer.call(Call::Repeatable, request, send).await
+        self.call(Call::Repeatable, message, send).await
     }
 
     /// Returns the first page of the tenants. The key of a tenant is refused.
     pub async fn tenants(&self) -> Result<ListTenantsResponse> {
         let message = ListTenantsRequest { limit: PAGE_ITEMS, offset: 0 };
-        let request = || with_bearer(message, &self.token());
         let send = |channel, request| async move { TenantStub::new(channel).list(request).await };
-        self.peer.call(Call::Repeatable, request, send).await
+        self.call(Call::Repeatable, message, send).await
     }
 
     /// Adds a downlink to the queue of its device, which is emptied first if `flush_queue`; returns the downlink's id.
     pub async fn enqueue(&self, item: DeviceQueueItem, flush_queue: bool) -> Result<String> {
         let message = EnqueueDeviceQueueItemRequest { queue_item: Some(item), flush_queue };
-        let request = || with_bearer(message.clone(), &self.token());
         let send = |channel, request| async move { DeviceStub::new(channel).enqueue(request).await };
-        self.peer.call(Call::Once, request, send).await.map(|response| response.id)
+        self.call(Call::Once, message, send).await.map(|response| response.id)
     }
 
-    async fn profiles<M: Clone, T, F>(
-        &self,
-        message: M,
-        send: impl Fn(ProfileStub<tonic::transport::Channel>, tonic::Request<M>) -> F,
-    ) -> Result<T>
+    async fn call<M: Clone, T, F>(&self, call: Call, message: M, send: impl Fn(Channel, Request<M>) -> F) -> Result<T>
     where
-        F: Future<Output = std::result::Result<tonic::Response<T>, tonic::Status>>,
+        F: Future<Output = std::result::Result<Response<T>, Status>>,
     {
         let request = || with_bearer(message.clone(), &self.token());
-        let send =
-            |channel, request| send(ProfileStub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX), request);
-        self.peer.call(Call::Repeatable, request, send).await
-    }
-
-    async fn devices_service<M: Clone, T, F>(
-        &self,
-        message: M,
-        send: impl Fn(DeviceStub<tonic::transport::Channel>, tonic::Request<M>) -> F,
-    ) -> Result<T>
-    where
-        F: Future<Output = std::result::Result<tonic::Response<T>, tonic::Status>>,
-    {
-        let request = || with_bearer(message.clone(), &self.token());
-        let send =
-            |channel, request| send(DeviceStub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX), request);
-        self.peer.call(Call::Repeatable, request, send).await
+        self.peer.call(call, request, send).await
     }
 }
 

@@ -17,10 +17,7 @@ use types::{AppEui, AppId, ComponentId, DevEui, Secret, ServiceName};
 
 use crate::{
     Error, Result, Trust,
-    transport::{
-        grpc::{Peer, RESPONSE_BYTES_MAX},
-        retry::Call,
-    },
+    transport::{grpc::Peer, retry::Call},
 };
 
 const SERVICE: &str = "network broker";
@@ -91,21 +88,17 @@ impl NetworkBrokerClient {
         let message =
             ApplicationHandlerRegistration { app_id: app_id.to_string(), handler_id: self.caller.id.to_string() };
         let request = || self.caller.request(message.clone(), token);
-        self.peer
-            .call(Call::Repeatable, request, |channel, request| async move {
-                BrokerManagerClient::new(channel).register_application_handler(request).await
-            })
-            .await
+        let send = |channel, request| async move {
+            BrokerManagerClient::new(channel).register_application_handler(request).await
+        };
+        self.peer.call(Call::Repeatable, request, send).await
     }
 
     /// Creates or changes a device in the network server, in the name of a user who may see the application's devices.
     pub async fn set_device(&self, token: &Secret, device: &Device) -> Result<()> {
         let request = || self.caller.request(device.clone(), token);
-        self.peer
-            .call(Call::Repeatable, request, |channel, request| async move {
-                DeviceManagerClient::new(channel).set_device(request).await
-            })
-            .await
+        let send = |channel, request| async move { DeviceManagerClient::new(channel).set_device(request).await };
+        self.peer.call(Call::Repeatable, request, send).await
     }
 
     /// Returns the network server's record of a device, in the name of a user who may see the application's devices.
@@ -113,26 +106,20 @@ impl NetworkBrokerClient {
     pub async fn get_device(&self, token: &Secret, app_eui: AppEui, dev_eui: DevEui) -> Result<Device> {
         let message = identifier(app_eui, dev_eui);
         let request = || self.caller.request(message.clone(), token);
-        self.peer
-            .call(Call::Repeatable, request, |channel, request| async move {
-                DeviceManagerClient::new(channel).get_device(request).await
-            })
-            .await
+        let send = |channel, request| async move { DeviceManagerClient::new(channel).get_device(request).await };
+        self.peer.call(Call::Repeatable, request, send).await
     }
 
     /// Deletes a device in the network server.
     pub async fn delete_device(&self, token: &Secret, app_eui: AppEui, dev_eui: DevEui) -> Result<()> {
         let message = identifier(app_eui, dev_eui);
         let request = || self.caller.request(message.clone(), token);
-        self.peer
-            .call(Call::Repeatable, request, |channel, request| async move {
-                DeviceManagerClient::new(channel).delete_device(request).await
-            })
-            .await
+        let send = |channel, request| async move { DeviceManagerClient::new(channel).delete_device(request).await };
+        self.peer.call(Call::Repeatable, request, send).await
     }
 
     fn stub(&self) -> BrokerClient<Channel> {
-        BrokerClient::new(self.peer.channel()).max_decoding_message_size(RESPONSE_BYTES_MAX)
+        BrokerClient::new(self.peer.channel())
     }
 }
 

@@ -22,7 +22,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Servers of TTN v2 end connections that are tested more often than every 30 s.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(60);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
-pub(crate) const RESPONSE_BYTES_MAX: usize = 4 << 20;
 const ADDRESS_FORM: &str = "host:port";
 
 #[derive(Clone, Debug)]
@@ -77,7 +76,8 @@ impl Peer {
         Self { rate_limit_wait: Some(wait), ..self }
     }
 
-    /// Makes a call, with retries where that is safe, and returns the message of the response.
+    /// Makes a call, with retries where that is safe, and returns the message of the response, which may have 4 MiB:
+    /// what tonic allows if nothing else is said.
     pub(crate) async fn call<M, T, F>(
         &self,
         call: Call,
