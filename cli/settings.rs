@@ -84,97 +84,103 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), Into::into)
 }
 
-/// All settings, of the services and of the commands.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// Data directory. If empty, `airlock` in the user's data directory.
-    pub data_dir: PathBuf,
-    /// Host name or address at which others reach this machine. It is announced, and named in the certificate. Clients
-    /// of v2 send no credentials to an MQTT broker whose address starts with `localhost`.
-    pub announce_host: String,
-    /// Addresses that the services listen on. Port 0 picks a free port.
-    pub listen: ListenSettings,
+types::settings! {
+    /// All settings, of the services and of the commands.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Settings {
+        /// Data directory. If empty, `airlock` in the user's data directory.
+        pub data_dir: PathBuf,
+        /// Host name or address at which others reach this machine. It is announced, and named in the certificate.
+        /// Clients of v2 send no credentials to an MQTT broker whose address starts with `localhost`.
+        pub announce_host: String = "127.0.0.1".to_owned(),
+        /// Addresses that the services listen on. Port 0 picks a free port.
+        pub listen: ListenSettings,
+        /// Connections of commands to the services.
+        pub client: ClientSettings,
+        /// Where the services store data.
+        pub store: StoreSettings,
+        /// TLS of the gRPC listeners.
+        pub tls: TlsSettings,
+        /// Verification of credentials.
+        pub auth: AuthSettings,
+        /// Limits of every listener.
+        pub serve: serve::ServeSettings,
+        /// Budgets of what can run out, in all and by owner.
+        pub budgets: BudgetSettings,
+        /// Logs, metrics and health.
+        pub telemetry: telemetry::TelemetrySettings,
+        /// The account service.
+        pub account: account::Settings,
+        /// The discovery service.
+        pub discovery: discovery::Settings,
+        /// The handler.
+        pub handler: handler::Settings,
+        /// The history of messages.
+        pub history: history::Settings,
+        /// The embedded MQTT broker.
+        pub broker: BrokerSettings,
+        /// A broker that others run, in which several handlers publish the same.
+        pub external_broker: ExternalBrokerSettings,
+        /// Published messages, and their destinations.
+        pub output: OutputSettings,
+        /// The bridges to existing networks.
+        pub bridge: BridgeSettings,
+        /// The codec service, `POST /codecs/{name}`.
+        pub codecs: codecs::Settings,
+        /// The console: applications, devices, messages and functions in a browser.
+        pub console: console::Settings,
+        /// The sandbox that runs payload functions.
+        pub sandbox: runtime::Settings,
+    }
+}
+
+types::settings! {
+    /// Addresses that the services listen on. Each accepts both gRPC and HTTP.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct ListenSettings {
+        /// The account service, plain HTTP.
+        pub account: String = "127.0.0.1:8000".to_owned(),
+        /// The discovery service for gRPC clients, with TLS unless `tls.mode` is `off`.
+        pub discovery: String = "127.0.0.1:1900".to_owned(),
+        /// The discovery service without TLS.
+        pub discovery_http: String = "127.0.0.1:8080".to_owned(),
+        /// The handler for gRPC clients, with TLS unless `tls.mode` is `off`.
+        pub handler: String = "127.0.0.1:1904".to_owned(),
+        /// The handler without TLS.
+        pub handler_http: String = "127.0.0.1:8084".to_owned(),
+    }
+}
+
+types::settings! {
     /// Connections of commands to the services.
-    pub client: ClientSettings,
-    /// Where the services store data.
-    pub store: StoreSettings,
-    /// TLS of the gRPC listeners.
-    pub tls: TlsSettings,
-    /// Verification of credentials.
-    pub auth: AuthSettings,
-    /// Limits of every listener.
-    pub serve: serve::ServeSettings,
-    /// Budgets of what can run out, in all and by owner.
-    pub budgets: BudgetSettings,
-    /// Logs, metrics and health.
-    pub telemetry: telemetry::TelemetrySettings,
-    /// The account service.
-    pub account: account::Settings,
-    /// The discovery service.
-    pub discovery: discovery::Settings,
-    /// The handler.
-    pub handler: handler::Settings,
-    /// The history of messages.
-    pub history: history::Settings,
-    /// The embedded MQTT broker.
-    pub broker: BrokerSettings,
-    /// A broker that others run, in which several handlers publish the same.
-    pub external_broker: ExternalBrokerSettings,
-    /// Published messages, and their destinations.
-    pub output: OutputSettings,
-    /// The bridges to existing networks.
-    pub bridge: BridgeSettings,
-    /// The codec service, `POST /codecs/{name}`.
-    pub codecs: codecs::Settings,
-    /// The console: applications, devices, messages and functions in a browser.
-    pub console: console::Settings,
-    /// The sandbox that runs payload functions.
-    pub sandbox: runtime::Settings,
-}
-
-/// Addresses that the services listen on. Each accepts both gRPC and HTTP.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ListenSettings {
-    /// The account service, plain HTTP.
-    pub account: String,
-    /// The discovery service for gRPC clients, with TLS unless `tls.mode` is `off`.
-    pub discovery: String,
-    /// The discovery service without TLS.
-    pub discovery_http: String,
-    /// The handler for gRPC clients, with TLS unless `tls.mode` is `off`.
-    pub handler: String,
-    /// The handler without TLS.
-    pub handler_http: String,
-}
-
-/// Connections of commands to the services.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ClientSettings {
-    /// URL of the account service. By default, that of `listen.account`.
-    pub auth_server: String,
-    /// Address of the discovery service. By default, that of `listen.discovery`.
-    pub discovery_address: String,
-    /// Id of the handler. By default, `handler.id`.
-    #[schemars(with = "String")]
-    pub handler_id: ComponentId,
-    /// Address of the MQTT broker. If unset, the one that the handler announces.
-    pub mqtt_address: Option<String>,
-    /// MQTT username, which is an application id. If unset, the command's application.
-    #[schemars(with = "Option<String>")]
-    pub mqtt_username: Option<AppId>,
-    /// MQTT password, which is an access key. If unset, a key of the application.
-    #[schemars(with = "Option<String>", extend("writeOnly" = true))]
-    pub mqtt_password: Option<AccessKey>,
-    /// Id of the router of gateways that are registered. If unset, that of `account.routers` if it names one router, or
-    /// else none.
-    #[schemars(with = "Option<String>")]
-    pub router_id: Option<ComponentId>,
-    /// Allow unencrypted connections to a discovery service without TLS, and to a handler that is announced without a
-    /// certificate. By default, if `tls.mode` is `off` and the address is that of `listen.discovery`.
-    pub allow_insecure: bool,
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct ClientSettings {
+        /// URL of the account service. By default, that of `listen.account`.
+        pub auth_server: String = "http://127.0.0.1:8000".to_owned(),
+        /// Address of the discovery service. By default, that of `listen.discovery`.
+        pub discovery_address: String = "127.0.0.1:1900".to_owned(),
+        /// Id of the handler. By default, `handler.id`.
+        #[schemars(with = "String")]
+        pub handler_id: ComponentId = handler::Settings::default().id,
+        /// Address of the MQTT broker. If unset, the one that the handler announces.
+        pub mqtt_address: Option<String>,
+        /// MQTT username, which is an application id. If unset, the command's application.
+        #[schemars(with = "Option<String>")]
+        pub mqtt_username: Option<AppId>,
+        /// MQTT password, which is an access key. If unset, a key of the application.
+        #[schemars(with = "Option<String>", extend("writeOnly" = true))]
+        pub mqtt_password: Option<AccessKey>,
+        /// Id of the router of gateways that are registered. If unset, that of `account.routers` if it names one
+        /// router, or else none.
+        #[schemars(with = "Option<String>")]
+        pub router_id: Option<ComponentId>,
+        /// Allow unencrypted connections to a discovery service without TLS, and to a handler that is announced without
+        /// a certificate. By default, if `tls.mode` is `off` and the address is that of `listen.discovery`.
+        pub allow_insecure: bool,
+    }
 }
 
 /// Where the services store data.
@@ -190,29 +196,33 @@ pub struct StoreSettings {
     pub mark_file: Option<PathBuf>,
 }
 
-/// A broker that others run: Mosquitto, RabbitMQ, EMQX, VerneMQ. Messages go there too, and downlinks come from there.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ExternalBrokerSettings {
-    /// The connection. None while the URL is empty.
-    pub mqtt: Remote,
-    /// Address at which applications reach the broker, which the handler announces. If unset, that of the connection.
-    pub announced_address: Option<String>,
-    /// True if this handler receives downlinks from the broker, a share of them or in turns with other handlers.
-    pub receives_downlinks: bool,
-    /// Address at which the broker asks what clients may do; empty for none. Only brokers should reach it.
-    pub access_listen: String,
-    /// File with a secret of 16 letters and digits or more, with which the paths of those questions begin. Needed where
-    /// others than this machine reach the address.
-    pub access_secret_file: Option<PathBuf>,
-    /// Number of client ids that an application may use in a week, at most 1000. Each is kept in the store.
-    pub clients_per_application_max: usize,
-    /// True if client ids must begin with the id of their application and a colon. Without it, an application can keep
-    /// others from an id by using it first.
-    pub client_ids_name_application: bool,
-    /// Time that the broker may take to confirm a message, in milliseconds. An uplink that it has not confirmed by then
-    /// is refused as unavailable, so that its sender repeats it.
-    pub confirm_timeout_ms: u64,
+types::settings! {
+    /// A broker that others run: Mosquitto, RabbitMQ, EMQX, VerneMQ. Messages go there too, and downlinks come from
+    /// there.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct ExternalBrokerSettings {
+        /// The connection. None while the URL is empty.
+        pub mqtt: Remote,
+        /// Address at which applications reach the broker, which the handler announces. If unset, that of the
+        /// connection.
+        pub announced_address: Option<String>,
+        /// True if this handler receives downlinks from the broker, a share of them or in turns with other handlers.
+        pub receives_downlinks: bool = true,
+        /// Address at which the broker asks what clients may do; empty for none. Only brokers should reach it.
+        pub access_listen: String,
+        /// File with a secret of 16 letters and digits or more, with which the paths of those questions begin. Needed
+        /// where others than this machine reach the address.
+        pub access_secret_file: Option<PathBuf>,
+        /// Number of client ids that an application may use in a week, at most 1000. Each is kept in the store.
+        pub clients_per_application_max: usize = 200,
+        /// True if client ids must begin with the id of their application and a colon. Without it, an application can
+        /// keep others from an id by using it first.
+        pub client_ids_name_application: bool,
+        /// Time that the broker may take to confirm a message, in milliseconds. An uplink that it has not confirmed by
+        /// then is refused as unavailable, so that its sender repeats it.
+        pub confirm_timeout_ms: u64 = 5_000,
+    }
 }
 
 /// TLS of the gRPC listeners.
@@ -238,76 +248,6 @@ pub enum TlsMode {
     Files,
     /// No TLS.
     Off,
-}
-
-impl Default for ListenSettings {
-    fn default() -> Self {
-        Self {
-            account: "127.0.0.1:8000".to_owned(),
-            discovery: "127.0.0.1:1900".to_owned(),
-            discovery_http: "127.0.0.1:8080".to_owned(),
-            handler: "127.0.0.1:1904".to_owned(),
-            handler_http: "127.0.0.1:8084".to_owned(),
-        }
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            data_dir: PathBuf::new(),
-            announce_host: "127.0.0.1".to_owned(),
-            listen: ListenSettings::default(),
-            client: ClientSettings::default(),
-            store: StoreSettings::default(),
-            tls: TlsSettings::default(),
-            auth: AuthSettings::default(),
-            serve: serve::ServeSettings::default(),
-            budgets: BudgetSettings::default(),
-            telemetry: telemetry::TelemetrySettings::default(),
-            account: account::Settings::default(),
-            discovery: discovery::Settings::default(),
-            handler: handler::Settings::default(),
-            history: history::Settings::default(),
-            broker: BrokerSettings::default(),
-            external_broker: ExternalBrokerSettings::default(),
-            output: OutputSettings::default(),
-            bridge: BridgeSettings::default(),
-            codecs: codecs::Settings::default(),
-            console: console::Settings::default(),
-            sandbox: runtime::Settings::default(),
-        }
-    }
-}
-
-impl Default for ExternalBrokerSettings {
-    fn default() -> Self {
-        Self {
-            mqtt: Remote::default(),
-            announced_address: None,
-            receives_downlinks: true,
-            access_listen: String::new(),
-            access_secret_file: None,
-            clients_per_application_max: 200,
-            client_ids_name_application: false,
-            confirm_timeout_ms: 5_000,
-        }
-    }
-}
-
-impl Default for ClientSettings {
-    fn default() -> Self {
-        Self {
-            auth_server: "http://127.0.0.1:8000".to_owned(),
-            discovery_address: "127.0.0.1:1900".to_owned(),
-            handler_id: handler::Settings::default().id,
-            mqtt_address: None,
-            mqtt_username: None,
-            mqtt_password: None,
-            router_id: None,
-            allow_insecure: false,
-        }
-    }
 }
 
 impl Settings {

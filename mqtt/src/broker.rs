@@ -62,51 +62,36 @@ const ADOPT_INTERVAL: Duration = Duration::from_secs(3);
 /// Interval at which expired sessions are deleted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Settings of the embedded MQTT broker.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct BrokerSettings {
-    /// Address for MQTT clients; port 0 picks a free port.
-    pub listen: String,
-    /// Address for MQTT clients that use TLS; empty for none.
-    pub tls_listen: String,
-    /// Address for MQTT clients that use WebSocket, as browsers do; empty for none.
-    pub websocket_listen: String,
-    /// Address for MQTT clients that use WebSocket with TLS; empty for none.
-    pub websocket_tls_listen: String,
-    /// Maximum number of connections. A fifth of them is for owners that have few.
-    pub connections_max: usize,
-    /// Maximum number of connections of one owner. The more connections all owners have, the less each may have.
-    pub connections_per_owner_max: usize,
-    /// Maximum number of connections of one application.
-    pub connections_per_application_max: usize,
-    /// Connections that clients may open with one credential of an application.
-    pub connects_per_credential: RateLimit,
-    /// Connections that clients without a valid credential may open from one address, or one IPv6 network of 64 bits.
-    pub connects_per_address: RateLimit,
-    /// Maximum number of messages per second that a connection may publish; a faster client is slowed down.
-    pub publishes_per_second_max: u32,
-    /// Interval at which the credentials of open connections are checked again, in milliseconds.
-    pub check_interval_ms: u64,
-}
-
-impl Default for BrokerSettings {
-    fn default() -> Self {
-        Self {
-            listen: "127.0.0.1:1883".to_owned(),
-            tls_listen: String::new(),
-            websocket_listen: String::new(),
-            websocket_tls_listen: String::new(),
-            connections_max: 16_384,
-            connections_per_owner_max: 10_000,
-            connections_per_application_max: 50,
-            // Ten a second, after a burst for all clients of an application that reconnect at once.
-            connects_per_credential: RateLimit::new(500, 36_000),
-            // A hundred a second: all clients may be behind one address.
-            connects_per_address: RateLimit::new(10_000, 360_000),
-            publishes_per_second_max: 100,
-            check_interval_ms: 2_500,
-        }
+types::settings! {
+    /// Settings of the embedded MQTT broker.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct BrokerSettings {
+        /// Address for MQTT clients; port 0 picks a free port.
+        pub listen: String = "127.0.0.1:1883".to_owned(),
+        /// Address for MQTT clients that use TLS; empty for none.
+        pub tls_listen: String,
+        /// Address for MQTT clients that use WebSocket, as browsers do; empty for none.
+        pub websocket_listen: String,
+        /// Address for MQTT clients that use WebSocket with TLS; empty for none.
+        pub websocket_tls_listen: String,
+        /// Maximum number of connections. A fifth of them is for owners that have few.
+        pub connections_max: usize = 16_384,
+        /// Maximum number of connections of one owner. The more connections all owners have, the less each may have.
+        pub connections_per_owner_max: usize = 10_000,
+        /// Maximum number of connections of one application.
+        pub connections_per_application_max: usize = 50,
+        /// Connections that clients may open with one credential of an application.
+        // Ten a second, after a burst for all clients of an application that reconnect at once.
+        pub connects_per_credential: RateLimit = RateLimit::new(500, 36_000),
+        /// Connections that clients without a valid credential may open from one address, or one IPv6 network of 64
+        /// bits.
+        // A hundred a second: all clients may be behind one address.
+        pub connects_per_address: RateLimit = RateLimit::new(10_000, 360_000),
+        /// Maximum number of messages per second that a connection may publish; a faster client is slowed down.
+        pub publishes_per_second_max: u32 = 100,
+        /// Interval at which the credentials of open connections are checked again, in milliseconds.
+        pub check_interval_ms: u64 = 2_500,
     }
 }
 

@@ -12,38 +12,27 @@ use types::{UserId, Username};
 
 use crate::{Account, Error, Result, metrics};
 
-/// Rate limits. Clients beyond them are told how long to wait.
-///
-/// Somebody who guesses a user's password soon reaches the limit for that user and address, which does not affect the
-/// user elsewhere. The limit for all addresses together is far above what people need, and does not apply to addresses
-/// from which the user logged in before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct RateLimits {
-    /// Password attempts for one user from one address.
-    pub login: RateLimit,
-    /// Password attempts for one user from all addresses from which the user never logged in.
-    pub user: RateLimit,
-    /// Password attempts from one address for all users.
-    pub address: RateLimit,
-    /// Registrations from one address.
-    pub registration: RateLimit,
-    /// Mails to one user.
-    pub mail: RateLimit,
-    /// Changes of one user's name.
-    pub username: RateLimit,
-}
-
-impl Default for RateLimits {
-    fn default() -> Self {
-        Self {
-            login: RateLimit::new(20, 60),
-            user: RateLimit::new(1000, 1000),
-            address: RateLimit::new(300, 600),
-            registration: RateLimit::new(20, 20),
-            mail: RateLimit::new(3, 4),
-            username: RateLimit::new(3, 1),
-        }
+types::settings! {
+    /// Rate limits. Clients beyond them are told how long to wait.
+    ///
+    /// Somebody who guesses a user's password soon reaches the limit for that user and address, which does not affect
+    /// the user elsewhere. The limit for all addresses together is far above what people need, and does not apply to
+    /// addresses from which the user logged in before.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct RateLimits {
+        /// Password attempts for one user from one address.
+        pub login: RateLimit = RateLimit::new(20, 60),
+        /// Password attempts for one user from all addresses from which the user never logged in.
+        pub user: RateLimit = RateLimit::new(1000, 1000),
+        /// Password attempts from one address for all users.
+        pub address: RateLimit = RateLimit::new(300, 600),
+        /// Registrations from one address.
+        pub registration: RateLimit = RateLimit::new(20, 20),
+        /// Mails to one user.
+        pub mail: RateLimit = RateLimit::new(3, 4),
+        /// Changes of one user's name.
+        pub username: RateLimit = RateLimit::new(3, 1),
     }
 }
 

@@ -7,48 +7,51 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::Secret;
 
-/// The bridge to The Things Stack 3.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ThingsStackSettings {
-    /// The applications whose messages are decoded, such as `[{ id = "app1@tenant1", key_file = "app1.key" }]`.
-    pub applications: Vec<ThingsStackApplication>,
-    /// An API key for all applications that have no `key_file`.
-    #[schemars(with = "String", extend("writeOnly" = true))]
-    pub key: Secret,
-    /// A file with that API key.
-    pub key_file: Option<PathBuf>,
-    /// The Things Stack's API, from which the payload formatters come.
-    pub api: ApiSettings,
-    /// The Things Stack's MQTT server. If its `url` is empty, the host of the API, with TLS if that has it. Users and
-    /// passwords are the applications and their API keys.
-    pub mqtt: Remote,
-    /// Receives messages as a webhook, in place of MQTT, if its `listen` is set.
-    pub webhook: WebhookSettings,
-    /// The broker on which decoded messages are published, and on which downlinks are taken.
-    pub to: Remote,
-    /// Prefix of the topics on the broker of `to`. If unset, nothing.
-    pub to_prefix: Option<String>,
-    /// Interval of fetching changes from the API, in milliseconds.
-    pub refresh_interval_ms: u64,
-    /// Number of devices that are fetched again in each interval, those that were fetched longest ago first.
-    pub refresh_devices_max: usize,
-    /// Maximum number of messages in progress.
-    pub in_flight_max: u16,
-    /// Time that a message waits for a sandbox, in milliseconds. After that it is published as it came.
-    pub sandbox_wait_ms_max: u64,
-    /// Time that a message waits for the API, in milliseconds. After that it is published as it came.
-    pub api_wait_ms_max: u64,
-    /// Time that a message waits for a broker that refuses it, in milliseconds. After that it is dropped and counted.
-    pub refused_wait_ms_max: u64,
-    /// Time within which duplicates of a message are recognized, in milliseconds.
-    pub duplicate_window_ms: u64,
-    /// Number of messages that are remembered to recognize duplicates.
-    pub duplicate_messages_max: usize,
-    /// Maximum number of models of the device repository in memory.
-    pub models_max: usize,
-    /// Maximum number of devices in memory.
-    pub devices_max: usize,
+types::settings! {
+    /// The bridge to The Things Stack 3.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct ThingsStackSettings {
+        /// The applications whose messages are decoded, such as `[{ id = "app1@tenant1", key_file = "app1.key" }]`.
+        pub applications: Vec<ThingsStackApplication>,
+        /// An API key for all applications that have no `key_file`.
+        #[schemars(with = "String", extend("writeOnly" = true))]
+        pub key: Secret,
+        /// A file with that API key.
+        pub key_file: Option<PathBuf>,
+        /// The Things Stack's API, from which the payload formatters come.
+        pub api: ApiSettings,
+        /// The Things Stack's MQTT server. If its `url` is empty, the host of the API, with TLS if that has it. Users
+        /// and passwords are the applications and their API keys.
+        pub mqtt: Remote,
+        /// Receives messages as a webhook, in place of MQTT, if its `listen` is set.
+        pub webhook: WebhookSettings,
+        /// The broker on which decoded messages are published, and on which downlinks are taken.
+        pub to: Remote,
+        /// Prefix of the topics on the broker of `to`. If unset, nothing.
+        pub to_prefix: Option<String>,
+        /// Interval of fetching changes from the API, in milliseconds.
+        pub refresh_interval_ms: u64 = 30_000,
+        /// Number of devices that are fetched again in each interval, those that were fetched longest ago first.
+        pub refresh_devices_max: usize = 500,
+        /// Maximum number of messages in progress.
+        pub in_flight_max: u16 = 8192,
+        /// Time that a message waits for a sandbox, in milliseconds. After that it is published as it came.
+        pub sandbox_wait_ms_max: u64 = 2_000,
+        /// Time that a message waits for the API, in milliseconds. After that it is published as it came.
+        pub api_wait_ms_max: u64 = 10_000,
+        /// Time that a message waits for a broker that refuses it, in milliseconds. After that it is dropped and
+        /// counted.
+        pub refused_wait_ms_max: u64 = 300_000,
+        /// Time within which duplicates of a message are recognized, in milliseconds.
+        pub duplicate_window_ms: u64 = 3_600_000,
+        /// Number of messages that are remembered to recognize duplicates.
+        pub duplicate_messages_max: usize = 200_000,
+        /// Maximum number of models of the device repository in memory.
+        pub models_max: usize = 10_000,
+        /// Maximum number of devices in memory.
+        pub devices_max: usize = 500_000,
+    }
 }
 
 /// An application whose messages the bridge receives.
@@ -81,29 +84,4 @@ pub struct WebhookSettings {
     /// File with the secret that requests bring in `Authorization: Bearer`. If unset, the API key of their application,
     /// which they may also bring in `X-Downlink-Apikey`.
     pub key_file: Option<PathBuf>,
-}
-
-impl Default for ThingsStackSettings {
-    fn default() -> Self {
-        Self {
-            applications: Vec::new(),
-            key: Secret::default(),
-            key_file: None,
-            api: ApiSettings::default(),
-            mqtt: Remote::default(),
-            webhook: WebhookSettings::default(),
-            to: Remote::default(),
-            to_prefix: None,
-            refresh_interval_ms: 30_000,
-            refresh_devices_max: 500,
-            in_flight_max: 8192,
-            sandbox_wait_ms_max: 2_000,
-            api_wait_ms_max: 10_000,
-            refused_wait_ms_max: 300_000,
-            duplicate_window_ms: 3_600_000,
-            duplicate_messages_max: 200_000,
-            models_max: 10_000,
-            devices_max: 500_000,
-        }
-    }
 }

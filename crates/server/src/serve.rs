@@ -32,59 +32,44 @@ use crate::{
     ledger::{BudgetSettings, Ledger, Owners},
 };
 
-/// Limits of every listener.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ServeSettings {
-    /// Maximum number of open connections of one service. For a further one, the longest idle one of the address that
-    /// has most is closed, after a second also a busy one; one of an address that has as many as any is closed itself.
-    pub connections_max: usize,
-    /// Maximum number of open connections of one service from one address, or one IPv6 network; more are closed at
-    /// once. The more are open, the lower it is. Behind a reverse proxy, all clients have the proxy's address.
-    pub connections_per_address_max: usize,
-    /// Maximum number of requests that one service handles at once; more wait for their turn.
-    pub running_max: usize,
-    /// Maximum number of these requests of one caller. Callers without a known credential count as one per address. What
-    /// the callers of one owner may have together is lower, the more others there are, so that everybody finds room.
-    pub tenant_running_max: usize,
-    /// Maximum number of requests that wait for their turn; further ones get 503.
-    pub waiting_max: usize,
-    /// Maximum number of waiting requests of one caller; further ones get 429, as do those of an owner that has as many
-    /// as there is room left.
-    pub tenant_waiting_max: usize,
-    /// Time that a request may wait for its turn; after that it gets 503.
-    pub waiting_timeout_ms: u64,
-    /// Maximum size of a REST body, in bytes; a larger one gets 413. gRPC messages have a limit of their own.
-    ///
-    /// By default 2 MiB: an application with four payload functions of 256 KiB must fit, and JSON writes each of their
-    /// quotes and line ends with two bytes.
-    pub body_bytes_max: usize,
-    /// Time that a client may take to send the head of a request, or keep an idle connection.
-    pub head_timeout_ms: u64,
-    /// Time that a client may read nothing of a response that is there; after that its connection is closed.
-    pub unread_timeout_ms: u64,
-    /// Time that one request may take; a gRPC stream only has to begin by then.
-    pub request_timeout_ms: u64,
-    /// Time that running requests may take to finish after the process was asked to stop.
-    pub drain_timeout_ms: u64,
-}
-
-impl Default for ServeSettings {
-    fn default() -> Self {
-        Self {
-            connections_max: 4096,
-            connections_per_address_max: 2048,
-            running_max: 1024,
-            tenant_running_max: 128,
-            waiting_max: 8192,
-            tenant_waiting_max: 2048,
-            waiting_timeout_ms: 10_000,
-            body_bytes_max: 2 * 1024 * 1024,
-            head_timeout_ms: 30_000,
-            unread_timeout_ms: 30_000,
-            request_timeout_ms: 60_000,
-            drain_timeout_ms: 20_000,
-        }
+types::settings! {
+    /// Limits of every listener.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct ServeSettings {
+        /// Maximum number of open connections of one service. For a further one, the longest idle one of the address
+        /// that has most is closed, after a second also a busy one; one of an address that has as many as any is closed
+        /// itself.
+        pub connections_max: usize = 4096,
+        /// Maximum number of open connections of one service from one address, or one IPv6 network; more are closed at
+        /// once. The more are open, the lower it is. Behind a reverse proxy, all clients have the proxy's address.
+        pub connections_per_address_max: usize = 2048,
+        /// Maximum number of requests that one service handles at once; more wait for their turn.
+        pub running_max: usize = 1024,
+        /// Maximum number of these requests of one caller. Callers without a known credential count as one per address.
+        /// What the callers of one owner may have together is lower, the more others there are, so that everybody finds
+        /// room.
+        pub tenant_running_max: usize = 128,
+        /// Maximum number of requests that wait for their turn; further ones get 503.
+        pub waiting_max: usize = 8192,
+        /// Maximum number of waiting requests of one caller; further ones get 429, as do those of an owner that has as
+        /// many as there is room left.
+        pub tenant_waiting_max: usize = 2048,
+        /// Time that a request may wait for its turn; after that it gets 503.
+        pub waiting_timeout_ms: u64 = 10_000,
+        /// Maximum size of a REST body, in bytes; a larger one gets 413. gRPC messages have a limit of their own.
+        ///
+        /// By default 2 MiB: an application with four payload functions of 256 KiB must fit, and JSON writes each of
+        /// their quotes and line ends with two bytes.
+        pub body_bytes_max: usize = 2 * 1024 * 1024,
+        /// Time that a client may take to send the head of a request, or keep an idle connection.
+        pub head_timeout_ms: u64 = 30_000,
+        /// Time that a client may read nothing of a response that is there; after that its connection is closed.
+        pub unread_timeout_ms: u64 = 30_000,
+        /// Time that one request may take; a gRPC stream only has to begin by then.
+        pub request_timeout_ms: u64 = 60_000,
+        /// Time that running requests may take to finish after the process was asked to stop.
+        pub drain_timeout_ms: u64 = 20_000,
     }
 }
 

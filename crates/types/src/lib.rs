@@ -9,6 +9,7 @@ mod kind;
 mod message;
 mod random;
 mod service;
+mod settings;
 mod text;
 mod time;
 

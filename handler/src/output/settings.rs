@@ -3,39 +3,28 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Published messages, and their destinations.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct OutputSettings {
-    /// Without effect: messages reach the broker without a queue. Accepted, with a warning, so that older files work.
-    #[serde(skip_serializing)]
-    #[schemars(skip)]
-    pub queue_messages_max: Option<usize>,
-    /// True to publish each field of an uplink on its own topic as well.
-    pub field_topics: bool,
-    /// True if the metadata of an uplink says which version of the payload functions ran, as `functions_version`.
-    pub functions_version: bool,
-    /// Queues and attempts of webhooks, AMQP, Redis and Kafka.
-    pub delivery: outputs::Settings,
-    /// AMQP brokers, each in a table `[[output.amqp]]`.
-    pub amqp: Vec<outputs::AmqpSettings>,
-    /// Redis servers, each in a table `[[output.redis]]`.
-    pub redis: Vec<outputs::RedisSettings>,
-    /// Kafka clusters, each in a table `[[output.kafka]]`. Only in builds with the feature `kafka`.
-    pub kafka: Vec<outputs::KafkaSettings>,
-}
-
-impl Default for OutputSettings {
-    fn default() -> Self {
-        Self {
-            queue_messages_max: None,
-            field_topics: true,
-            functions_version: false,
-            delivery: outputs::Settings::default(),
-            amqp: Vec::new(),
-            redis: Vec::new(),
-            kafka: Vec::new(),
-        }
+types::settings! {
+    /// Published messages, and their destinations.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct OutputSettings {
+        /// Without effect: messages reach the broker without a queue. Accepted, with a warning, so that older files
+        /// work.
+        #[serde(skip_serializing)]
+        #[schemars(skip)]
+        pub queue_messages_max: Option<usize>,
+        /// True to publish each field of an uplink on its own topic as well.
+        pub field_topics: bool = true,
+        /// True if the metadata of an uplink says which version of the payload functions ran, as `functions_version`.
+        pub functions_version: bool,
+        /// Queues and attempts of webhooks, AMQP, Redis and Kafka.
+        pub delivery: outputs::Settings,
+        /// AMQP brokers, each in a table `[[output.amqp]]`.
+        pub amqp: Vec<outputs::AmqpSettings>,
+        /// Redis servers, each in a table `[[output.redis]]`.
+        pub redis: Vec<outputs::RedisSettings>,
+        /// Kafka clusters, each in a table `[[output.kafka]]`. Only in builds with the feature `kafka`.
+        pub kafka: Vec<outputs::KafkaSettings>,
     }
 }
 

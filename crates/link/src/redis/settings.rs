@@ -7,29 +7,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::Remote;
 
-/// ChirpStack's Redis, with the stream of all devices' events.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct StreamSettings {
-    /// URL of the server, or of a node of a cluster: `redis://host:6379`, or `rediss://host:6379` for TLS. If it is
-    /// empty, events come over MQTT.
-    pub url: String,
-    /// User name, if the server wants one.
-    pub username: Option<String>,
-    /// File with the password.
-    pub password_file: Option<PathBuf>,
-    /// PEM file with the certificate authority of the server. If unset, the system's.
-    pub ca_certificate: Option<PathBuf>,
-    /// PEM file with a client certificate.
-    pub certificate: Option<PathBuf>,
-    /// PEM file with the private key of the client certificate.
-    pub key: Option<PathBuf>,
-    /// The `key_prefix` of ChirpStack's `[redis]`.
-    pub key_prefix: String,
-    /// The consumer group. Bridges with the same one share the events.
-    pub group: String,
-    /// After how long what another consumer has not acknowledged is taken over, in milliseconds. At least 1000.
-    pub claim_after_ms: u64,
+types::settings! {
+    /// ChirpStack's Redis, with the stream of all devices' events.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct StreamSettings {
+        /// URL of the server, or of a node of a cluster: `redis://host:6379`, or `rediss://host:6379` for TLS. If it is
+        /// empty, events come over MQTT.
+        pub url: String,
+        /// User name, if the server wants one.
+        pub username: Option<String>,
+        /// File with the password.
+        pub password_file: Option<PathBuf>,
+        /// PEM file with the certificate authority of the server. If unset, the system's.
+        pub ca_certificate: Option<PathBuf>,
+        /// PEM file with a client certificate.
+        pub certificate: Option<PathBuf>,
+        /// PEM file with the private key of the client certificate.
+        pub key: Option<PathBuf>,
+        /// The `key_prefix` of ChirpStack's `[redis]`.
+        pub key_prefix: String,
+        /// The consumer group. Bridges with the same one share the events.
+        pub group: String = "airlock".to_owned(),
+        /// After how long what another consumer has not acknowledged is taken over, in milliseconds. At least 1000.
+        pub claim_after_ms: u64 = 60_000,
+    }
 }
 
 impl StreamSettings {
@@ -37,21 +39,5 @@ impl StreamSettings {
     pub(super) fn remote(&self) -> Remote {
         let Self { url, username, password_file, ca_certificate, certificate, key, .. } = self.clone();
         Remote { url, username, password_file, ca_certificate, certificate, key }
-    }
-}
-
-impl Default for StreamSettings {
-    fn default() -> Self {
-        Self {
-            url: String::new(),
-            username: None,
-            password_file: None,
-            ca_certificate: None,
-            certificate: None,
-            key: None,
-            key_prefix: String::new(),
-            group: "airlock".to_owned(),
-            claim_after_ms: 60_000,
-        }
     }
 }

@@ -10,58 +10,41 @@ use super::{Limits, Resource};
 /// Numbers of large lists in memory at once: maximum of all owners, maximum of one owner, and minimum of each owner.
 const LISTS: (u64, u64, u64) = (16, 4, 1);
 
-/// Budgets of what can run out. An owner is the user to whom an application or gateway belongs or, for calls without
-/// credentials, an address. The more all owners use, the less each of them may have.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct BudgetSettings {
-    /// Maximum size of the records of all owners in the store, in bytes.
-    pub stored_bytes_max: u64,
-    /// Maximum size of the records of one owner in the store, in bytes.
-    pub stored_bytes_per_owner_max: u64,
-    /// Bytes of the disk of an embedded store that stay free for the service itself, but at most a twentieth of the
-    /// disk: with less, owners cannot store more.
-    pub disk_reserve_bytes: u64,
-    /// Maximum memory of the sessions of MQTT clients, with their subscriptions and the messages that wait, in bytes.
-    pub queued_bytes_max: u64,
-    /// Maximum memory of one owner's sessions, with their subscriptions and the messages that wait, in bytes.
-    pub queued_bytes_per_owner_max: u64,
-    /// Maximum memory of bodies of requests that have not been read completely, in bytes.
-    pub body_bytes_max: u64,
-    /// Maximum memory of one owner's bodies of requests that have not been read completely, in bytes.
-    pub body_bytes_per_owner_max: u64,
-    /// Maximum memory of responses that have not been sent completely, in bytes.
-    pub response_bytes_max: u64,
-    /// Maximum memory of one owner's responses that have not been sent completely, in bytes.
-    pub response_bytes_per_owner_max: u64,
-    /// Maximum number of messages that are on their way to webhooks and other receivers; more wait.
-    pub deliveries_max: u64,
-    /// Maximum number of one owner's messages that are on their way to webhooks and other receivers; more wait.
-    pub deliveries_per_owner_max: u64,
-    /// Maximum number of host names that are being resolved; more wait.
-    pub look_ups_max: u64,
-    /// Maximum number of one owner's host names that are being resolved; more wait.
-    pub look_ups_per_owner_max: u64,
-}
-
-impl Default for BudgetSettings {
-    /// Fits 2 GiB of memory and 65,536 file descriptors, as in the packaged service.
-    fn default() -> Self {
-        Self {
-            stored_bytes_max: 16 << 30,
-            stored_bytes_per_owner_max: 1 << 30,
-            disk_reserve_bytes: 512 << 20,
-            queued_bytes_max: 512 << 20,
-            queued_bytes_per_owner_max: 128 << 20,
-            body_bytes_max: 128 << 20,
-            body_bytes_per_owner_max: 32 << 20,
-            response_bytes_max: 128 << 20,
-            response_bytes_per_owner_max: 32 << 20,
-            deliveries_max: 1024,
-            deliveries_per_owner_max: 256,
-            look_ups_max: 64,
-            look_ups_per_owner_max: 8,
-        }
+types::settings! {
+    /// Budgets of what can run out. An owner is the user to whom an application or gateway belongs or, for calls
+    /// without credentials, an address. The more all owners use, the less each of them may have.
+    // The defaults fit 2 GiB of memory and 65,536 file descriptors, as in the packaged service.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct BudgetSettings {
+        /// Maximum size of the records of all owners in the store, in bytes.
+        pub stored_bytes_max: u64 = 16 << 30,
+        /// Maximum size of the records of one owner in the store, in bytes.
+        pub stored_bytes_per_owner_max: u64 = 1 << 30,
+        /// Bytes of the disk of an embedded store that stay free for the service itself, but at most a twentieth of the
+        /// disk: with less, owners cannot store more.
+        pub disk_reserve_bytes: u64 = 512 << 20,
+        /// Maximum memory of the sessions of MQTT clients, with their subscriptions and the messages that wait, in
+        /// bytes.
+        pub queued_bytes_max: u64 = 512 << 20,
+        /// Maximum memory of one owner's sessions, with their subscriptions and the messages that wait, in bytes.
+        pub queued_bytes_per_owner_max: u64 = 128 << 20,
+        /// Maximum memory of bodies of requests that have not been read completely, in bytes.
+        pub body_bytes_max: u64 = 128 << 20,
+        /// Maximum memory of one owner's bodies of requests that have not been read completely, in bytes.
+        pub body_bytes_per_owner_max: u64 = 32 << 20,
+        /// Maximum memory of responses that have not been sent completely, in bytes.
+        pub response_bytes_max: u64 = 128 << 20,
+        /// Maximum memory of one owner's responses that have not been sent completely, in bytes.
+        pub response_bytes_per_owner_max: u64 = 32 << 20,
+        /// Maximum number of messages that are on their way to webhooks and other receivers; more wait.
+        pub deliveries_max: u64 = 1024,
+        /// Maximum number of one owner's messages that are on their way to webhooks and other receivers; more wait.
+        pub deliveries_per_owner_max: u64 = 256,
+        /// Maximum number of host names that are being resolved; more wait.
+        pub look_ups_max: u64 = 64,
+        /// Maximum number of one owner's host names that are being resolved; more wait.
+        pub look_ups_per_owner_max: u64 = 8,
     }
 }
 
