@@ -12,7 +12,6 @@ use store::{Batch, Commit};
 use tokio::sync::oneshot;
 use types::AppId;
 
-pub(crate) use self::repeats::Repeats;
 pub use self::repeats::{Receivers, Recipients, SpareRoom};
 use crate::{
     Error,

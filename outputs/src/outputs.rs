@@ -33,7 +33,7 @@ pub use self::{
 };
 use crate::{
     Error, Settings,
-    appender::{Appender, Receivers, Recipients, Repeats, SpareRoom},
+    appender::{Appender, Receivers, Recipients, SpareRoom},
     destinations::{Destinations, OperatorOutputs},
     message::{MESSAGE_BYTES_MAX, OutputMessage},
     metrics,
@@ -188,7 +188,7 @@ impl Outputs {
         messages: &[OutputMessage],
         to: Receivers<'_>,
     ) -> Result<SpareRoom, Error> {
-        self.repeats().spare(app_id, messages, to).await
+        self.appender.spare(app_id, messages, to).await
     }
 
     /// Has messages of one application stored for those of the receivers that have room for them behind what is live,
@@ -199,11 +199,7 @@ impl Outputs {
         messages: &[OutputMessage],
         to: Receivers<'_>,
     ) -> Result<Vec<Recipients>, Error> {
-        self.repeats().publish(app_id, messages, to).await
-    }
-
-    fn repeats(&self) -> Repeats<'_> {
-        Repeats { appender: &self.appender }
+        self.appender.publish_behind(app_id, messages, to).await
     }
 
     /// The webhooks of applications.

@@ -47,11 +47,6 @@ pub struct Recipients {
     pub too_large: Vec<String>,
 }
 
-/// Stores messages that are sent again.
-pub(crate) struct Repeats<'a> {
-    pub(crate) appender: &'a Appender,
-}
-
 impl Receivers<'_> {
     pub(crate) fn include(self, destination: &Destination) -> bool {
         match self {
@@ -62,31 +57,31 @@ impl Receivers<'_> {
     }
 }
 
-impl Repeats<'_> {
+impl Appender {
     pub(crate) async fn spare(
         &self,
         app_id: &AppId,
         messages: &[OutputMessage],
         to: Receivers<'_>,
     ) -> Result<SpareRoom, Error> {
-        let (destinations, mut spare) = (self.appender.destinations.of(app_id).await?, SpareRoom::default());
-        let limit = self.appender.queues.limit(Part::Queue, destinations.len());
+        let (destinations, mut spare) = (self.destinations.of(app_id).await?, SpareRoom::default());
+        let limit = self.queues.limit(Part::Queue, destinations.len());
         let is_wanted = |it: &&Destination| messages.iter().any(|message| destinations.wanting(message).contains(it));
         for destination in destinations.iter().filter(|it| to.include(it)).filter(is_wanted) {
-            spare.add(destination, self.appender.queues.spare(destination, limit).await?);
+            spare.add(destination, self.queues.spare(destination, limit).await?);
         }
         Ok(spare)
     }
 
-    pub(crate) async fn publish(
+    pub(crate) async fn publish_behind(
         &self,
         app_id: &AppId,
         messages: &[OutputMessage],
         to: Receivers<'_>,
     ) -> Result<Vec<Recipients>, Error> {
-        let (mut all, destinations) = (Vec::new(), self.appender.destinations.of(app_id).await?.len());
+        let (mut all, destinations) = (Vec::new(), self.destinations.of(app_id).await?.len());
         for messages in messages.chunks((COMMIT_RECORDS_MAX / (destinations + 1)).max(1)) {
-            let stored = store::retry(ATTEMPTS_MAX, || self.try_store(app_id, messages, to)).await;
+            let stored = store::retry(ATTEMPTS_MAX, || self.try_store_behind(app_id, messages, to)).await;
             all.extend(match stored {
                 // The owner of the application may not store more.
                 Err(error) if error.is_full() => self.refuse(app_id, messages, to).await?,
@@ -96,33 +91,32 @@ impl Repeats<'_> {
         Ok(all)
     }
 
-    async fn try_store(
+    async fn try_store_behind(
         &self,
         app_id: &AppId,
         messages: &[OutputMessage],
         to: Receivers<'_>,
     ) -> Result<Option<Vec<Recipients>>, Error> {
-        let appender = self.appender;
-        let destinations = appender.destinations.of(app_id).await?;
-        let limit = appender.queues.limit(Part::Queue, destinations.len());
+        let destinations = self.destinations.of(app_id).await?;
+        let limit = self.queues.limit(Part::Queue, destinations.len());
         let mut spares = Vec::new();
         for destination in destinations.iter().filter(|it| to.include(it)) {
-            spares.push((destination, appender.queues.spare(destination, limit).await?));
+            spares.push((destination, self.queues.spare(destination, limit).await?));
         }
         let (deliveries, recipients) = share_out(&destinations, &mut spares, messages);
         if deliveries.is_empty() {
             return Ok(Some(recipients));
         }
-        appender.put_index(app_id).await?;
+        self.put_index(app_id).await?;
         let batch = destinations.expect(Batch::new());
-        let Addition { batch, growths, is_whole } = appender.queues.append(batch, &deliveries, limit).await?;
-        let committed = appender.store.commit(batch).await;
-        appender.queues.appended(&growths, matches!(committed, Ok(Commit::Done)));
+        let Addition { batch, growths, is_whole } = self.queues.append(batch, &deliveries, limit).await?;
+        let committed = self.store.commit(batch).await;
+        self.queues.appended(&growths, matches!(committed, Ok(Commit::Done)));
         if committed? == Commit::Conflict {
-            appender.destinations.forget(app_id);
+            self.destinations.forget(app_id);
             return Ok(None);
         }
-        appender.report(&growths);
+        self.report(&growths);
         Ok(is_whole.then_some(recipients))
     }
 
@@ -132,7 +126,7 @@ impl Repeats<'_> {
         messages: &[OutputMessage],
         to: Receivers<'_>,
     ) -> Result<Vec<Recipients>, Error> {
-        let destinations = self.appender.destinations.of(app_id).await?;
+        let destinations = self.destinations.of(app_id).await?;
         let recipients = messages.iter().map(|message| {
             let wanting = destinations.wanting(message).into_iter().filter(|it| to.include(it));
             Recipients { full: wanting.map(name).collect(), ..Recipients::default() }
