@@ -103,12 +103,12 @@ impl ChirpStackBridge {
         };
         let events = parts.receive_events(events, &client_id);
         let mut connections = vec![
-            ("events from ChirpStack", vec![events.subscribed()]),
+            ("events from ChirpStack", vec![events.connection().connected()]),
             ("events to applications", vec![parts.applications.connected()]),
         ];
         let commands = commands.map(|commands| {
             let (subscriber, passed_on) = parts.receive_commands(commands);
-            connections.push(("commands from applications", vec![subscriber.subscribed()]));
+            connections.push(("commands from applications", vec![subscriber.connection().connected()]));
             connections.push(("commands to ChirpStack", vec![passed_on]));
             subscriber
         });

@@ -98,7 +98,7 @@ impl ChirpStackNetwork {
             (&client_id, group(GROUP, &shared)),
             in_json(move |delivery| work(delivery)),
         );
-        let subscribed = events.subscribed();
+        let subscribed = events.connection().connected();
         Ok(Self {
             routes,
             directory,
@@ -202,7 +202,7 @@ impl Network for ChirpStackNetwork {
     fn state(&self) -> NetworkState {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         NetworkState {
-            connections: events.iter().map(|events| ("events".to_owned(), events.connection())).collect(),
+            connections: events.iter().map(|events| ("events".to_owned(), events.connection().state())).collect(),
             api: self.api.as_ref().map(ApiWatch::state),
             in_progress: events.as_ref().map_or(0, Events::in_progress),
             traffic: self.traffic.state(),

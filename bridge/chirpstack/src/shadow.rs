@@ -108,7 +108,7 @@ impl ChirpStackShadow {
                 Box::pin(async move { observer.handle(delivery).await })
             }),
         );
-        let connections = vec![("events from ChirpStack", vec![events.subscribed()])];
+        let connections = vec![("events from ChirpStack", vec![events.connection().connected()])];
         Ok(Self { directory, events, comparisons, connections, _refresh: refresh, _state_dir: state_dir })
     }
 
@@ -127,7 +127,7 @@ impl Running for ChirpStackShadow {
     }
 
     fn failure(&self) -> Option<String> {
-        self.events.connection().failure
+        self.events.connection().state().failure
     }
 
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {

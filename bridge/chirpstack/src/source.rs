@@ -3,13 +3,13 @@
 pub(super) mod brokers;
 mod stream;
 
-use bridge::{ConnectionState, receive::receive};
+use bridge::receive::receive;
 use futures::future::BoxFuture;
 use link::{
+    connection_state::ConnectionWatch,
     mqtt::{Group, Membership, Subscriber, Subscription},
     redis::{Node, StreamSubscriber, StreamSubscription, StreamWatcher},
 };
-use tokio::sync::watch;
 
 use self::{
     brokers::EventSource,
@@ -59,13 +59,8 @@ impl Events {
         match source {
             EventSource::Mqtt(endpoint) => {
                 let subscription = Subscription {
-                    filters: SHADOWED.map(str::to_owned).into(),
-                    group: None,
-                    in_flight_max: settings.in_flight_max.max(1),
-                    keeps_session: false,
                     tries_mqtt5: true,
-                    drops_retained: false,
-                    on_granted: None,
+                    ..Subscription::to(SHADOWED.map(str::to_owned), settings.in_flight_max)
                 };
                 Self::Mqtt(receive(endpoint, subscription, device(String::new()), received(work)))
             }
@@ -75,21 +70,12 @@ impl Events {
         }
     }
 
-    /// Watches whether events are being received.
-    pub(super) fn subscribed(&self) -> watch::Receiver<bool> {
-        match self {
-            Self::Mqtt(subscriber) => subscriber.subscribed(),
-            Self::Redis(subscriber) => subscriber.subscribed(),
-            Self::Watched(watcher) => watcher.subscribed(),
-        }
-    }
-
     /// Returns since when events are being received, or why they are not.
-    pub(super) fn connection(&self) -> ConnectionState {
+    pub(super) fn connection(&self) -> ConnectionWatch {
         match self {
-            Self::Mqtt(subscriber) => subscriber.connection().state(),
-            Self::Redis(subscriber) => subscriber.connection().state(),
-            Self::Watched(watcher) => watcher.connection().state(),
+            Self::Mqtt(subscriber) => subscriber.connection(),
+            Self::Redis(subscriber) => subscriber.connection(),
+            Self::Watched(watcher) => watcher.connection(),
         }
     }
 
@@ -138,12 +124,9 @@ pub(super) fn group(name: &'static str, settings: &ChirpStackSettings) -> Group 
 /// A subscription that bridges share, and whose messages the broker keeps.
 pub(super) fn subscription(settings: &ChirpStackSettings, filter: String, group: Group) -> Subscription {
     Subscription {
-        filters: vec![filter],
         group: Some(group),
-        in_flight_max: settings.in_flight_max.max(1),
         keeps_session: true,
         tries_mqtt5: true,
-        drops_retained: false,
-        on_granted: None,
+        ..Subscription::to([filter], settings.in_flight_max)
     }
 }

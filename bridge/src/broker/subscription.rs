@@ -148,8 +148,8 @@ impl Receiving {
         let can_share = tokio::select! {
             () = self.stopping.cancelled() => true,
             () = subscriber.cannot_share() => false,
-            () = self.follow(subscriber.subscribed()) => true,
-            () = self.take_part(subscriber.subscribed(), leases) => true,
+            () = self.follow(subscriber.connection().connected()) => true,
+            () = self.take_part(subscriber.connection().connected(), leases) => true,
         };
         subscriber.drain().await;
         if can_share {
@@ -166,13 +166,11 @@ impl Receiving {
 
     fn subscribe(&self, endpoint: Endpoint, membership: Membership, stopping: &CancellationToken) -> Subscriber {
         let subscription = Subscription {
-            filters: vec![self.filter.clone()],
             group: Some(Group { name: GROUP, membership }),
-            in_flight_max: IN_FLIGHT_MAX,
             keeps_session: true,
             tries_mqtt5: true,
             drops_retained: true,
-            on_granted: None,
+            ..Subscription::to([self.filter.clone()], IN_FLIGHT_MAX)
         };
         let (receiver, stopping) = (self.receiver.clone(), stopping.clone());
         let work = move |delivery| -> BoxFuture<'static, ()> {
@@ -278,8 +276,8 @@ impl Receiving {
         let is_lost = tokio::select! {
             () = self.stopping.cancelled() => false,
             () = lease.lost() => true,
-            () = unconnected(subscriber.subscribed()) => true,
-            () = self.follow(subscriber.subscribed()) => true,
+            () = unconnected(subscriber.connection().connected()) => true,
+            () = self.follow(subscriber.connection().connected()) => true,
         };
         self.received.send_replace(false);
         // What is in progress then goes to the next process, unless it is done already.

@@ -89,7 +89,7 @@ impl ThingsStackBridge {
         let connections = vec![
             ("messages from The Things Stack", feeds.iter().map(Feed::subscribed).collect()),
             ("messages to applications", vec![parts.applications.connected()]),
-            ("downlinks from applications", vec![downlinks.subscribed()]),
+            ("downlinks from applications", vec![downlinks.connection().connected()]),
         ];
         let _tasks = tasks.map(AbortOnDropHandle::new);
         let _state_dir = state_dir;
@@ -181,13 +181,9 @@ impl Parts<'_> {
         let ids: BTreeSet<&str> = with_tenant.chain(without).collect();
         let filters = |id: &str| downlinks_of(id).map(|filter| format!("{prefix}{filter}"));
         let subscription = Subscription {
-            filters: ids.into_iter().flat_map(filters).collect(),
-            group: None,
-            in_flight_max: self.settings.in_flight_max.max(1),
             keeps_session: true,
             tries_mqtt5: true,
-            drops_retained: false,
-            on_granted: None,
+            ..Subscription::to(ids.into_iter().flat_map(filters), self.settings.in_flight_max)
         };
         receive(commands, subscription, device(prefix.clone()), move |delivery| {
             let downlinks = downlinks.clone();
@@ -216,13 +212,5 @@ pub(super) fn sources(
 
 /// A subscription of an application. The server keeps nothing while there is no connection.
 pub(super) fn subscription(settings: &ThingsStackSettings, filter: String) -> Subscription {
-    Subscription {
-        filters: vec![filter],
-        group: None,
-        in_flight_max: settings.in_flight_max.max(1),
-        keeps_session: false,
-        tries_mqtt5: false,
-        drops_retained: false,
-        on_granted: None,
-    }
+    Subscription::to([filter], settings.in_flight_max)
 }

@@ -81,7 +81,7 @@ impl Feed {
 
     /// Watches whether live messages are being received.
     pub(super) fn subscribed(&self) -> watch::Receiver<bool> {
-        self.subscriber.subscribed()
+        self.subscriber.connection().connected()
     }
 
     /// Returns the application, and since when its live messages are being received, or why they are not.

@@ -61,7 +61,7 @@ impl ThingsStackShadow {
             })
         };
         let messages: Vec<_> = applications.iter().zip(sources).map(receive).collect();
-        let connected = messages.iter().map(Subscriber::subscribed).collect();
+        let connected = messages.iter().map(|subscriber| subscriber.connection().connected()).collect();
         let connections = vec![("messages from The Things Stack", connected)];
         Ok(Self { directory, messages, connections, _refresh: refresh, _state_dir: state_dir })
     }

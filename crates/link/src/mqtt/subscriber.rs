@@ -48,6 +48,21 @@ pub struct Subscription {
     pub on_granted: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
+impl Subscription {
+    /// Asks for what matches these filters, in MQTT 3.1.1, for this process alone, and only while it is connected.
+    pub fn to(filters: impl IntoIterator<Item = String>, in_flight_max: u16) -> Self {
+        Self {
+            filters: filters.into_iter().collect(),
+            group: None,
+            in_flight_max: in_flight_max.max(1),
+            keeps_session: false,
+            tries_mqtt5: false,
+            drops_retained: false,
+            on_granted: None,
+        }
+    }
+}
+
 /// Processes that may share messages.
 #[derive(Clone, Copy)]
 pub struct Group {
@@ -120,11 +135,6 @@ impl Subscriber {
         };
         let task = AbortOnDropHandle::new(tokio::spawn(task.run()));
         Self { subscribed, cannot_share, in_flight, in_flight_max, received, asking, answers, draining, drained, task }
-    }
-
-    /// Returns a receiver of the state of the subscription: true while the broker grants it.
-    pub fn subscribed(&self) -> watch::Receiver<bool> {
-        self.subscribed.connected()
     }
 
     /// Returns what is to be told of the subscription: since when the broker grants it, or why it does not.

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use redis::RedisResult;
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -85,11 +85,6 @@ impl StreamSubscriber {
         ];
         let tasks = tasks.map(AbortOnDropHandle::new);
         Self { subscribed, in_flight, in_flight_max, in_progress, draining, tasks }
-    }
-
-    /// Returns a receiver of the state of the reader: true while the stream is being read.
-    pub fn subscribed(&self) -> watch::Receiver<bool> {
-        self.subscribed.connected()
     }
 
     /// Returns what is to be told of the reader: since when it reads the stream, or why it does not.
@@ -347,6 +342,6 @@ mod tests {
         redis.call(&[b"ACL", b"SETUSER", b"default", b"-xinfo"]);
         let (subscriber, mut entries) = start(&redis);
         next(&mut entries).await.ack.acknowledge().await;
-        assert!(*subscriber.subscribed().borrow());
+        assert!(*subscriber.connection().connected().borrow());
     }
 }

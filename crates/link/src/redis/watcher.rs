@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use redis::RedisResult;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
@@ -40,11 +40,6 @@ impl StreamWatcher {
         let task = Task { subscription, receive, in_flight: in_flight.clone(), subscribed: reporter, after: None };
         let task = AbortOnDropHandle::new(tokio::spawn(read(task, draining.clone())));
         Self { subscribed, in_flight, in_flight_max, draining, _task: task }
-    }
-
-    /// Returns a receiver of the state of the watcher: true while the stream is being read.
-    pub fn subscribed(&self) -> watch::Receiver<bool> {
-        self.subscribed.connected()
     }
 
     /// Returns what is to be told of the watcher: since when it reads the stream, or why it does not.
