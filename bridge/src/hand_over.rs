@@ -5,13 +5,11 @@ pub mod dropped;
 pub mod network;
 pub mod traffic;
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{num::NonZeroUsize, sync::Arc};
 
 use link::backoff::Backoff;
 use lru::LruCache;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use types::{DevEui, NetworkEvent, NetworkRefusal};
 
@@ -104,7 +102,7 @@ impl HandOver {
             match receiver.receive(event).await {
                 Ok(()) => {
                     self.traffic.taken(received);
-                    self.lock().pop(&dev_eui);
+                    self.refused.lock().pop(&dev_eui);
                     return HandedOver::Taken;
                 }
                 Err(refusal) if !refusal.may_pass() => {
@@ -130,16 +128,11 @@ impl HandOver {
     /// Counts a refusal. The log mentions a device again only for another reason.
     fn refused(&self, dev_eui: DevEui, refusal: &NetworkRefusal) {
         self.traffic.refused(dev_eui, refusal);
-        let known = self.lock().put(dev_eui, refusal.reason().to_owned());
+        let known = self.refused.lock().put(dev_eui, refusal.reason().to_owned());
         if known.as_deref() == Some(refusal.reason()) {
             tracing::debug!(%dev_eui, reason = refusal.reason(), "dropped an event of a device");
         } else {
             tracing::warn!(%dev_eui, reason = refusal.reason(), "dropped an event of a device");
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, LruCache<DevEui, String>> {
-        // A panic elsewhere leaves the reasons usable.
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,14 +2,10 @@
 
 mod files;
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
+use parking_lot::Mutex;
 use runtime::Pool;
 use server::status::ErrorChain;
 use tokio::{
@@ -90,7 +86,7 @@ impl CodecDirectory {
 
     /// The codec of this name.
     pub(crate) fn get(&self, name: &CodecName) -> Result<Arc<Codec>, Error> {
-        let known = self.known();
+        let known = self.known.lock();
         let entry = known.codecs.get(name).ok_or_else(|| Error::not_found(name))?;
         entry.codec.clone().ok_or_else(|| {
             let problem = entry.problem.clone().unwrap_or_default();
@@ -104,7 +100,7 @@ impl CodecDirectory {
             let cannot_load = || entry.codec.as_ref()?.problem();
             Listed { name: name.clone(), problem: entry.problem.clone().or_else(cannot_load) }
         };
-        self.known().codecs.iter().map(listed).collect()
+        self.known.lock().codecs.iter().map(listed).collect()
     }
 
     /// Saves a codec that can be loaded; true if it is new.
@@ -112,8 +108,8 @@ impl CodecDirectory {
         let codec = Arc::new(Codec::new(name.clone(), text, self.pool.clone()));
         codec.check().await?;
         let _changing = self.changing.lock().await;
-        let is_new = !self.known().codecs.contains_key(&name);
-        if is_new && self.known().codecs.len() >= self.codecs_max {
+        let is_new = !self.known.lock().codecs.contains_key(&name);
+        if is_new && self.known.lock().codecs.len() >= self.codecs_max {
             return Err(Error::Full(self.codecs_max));
         }
         let (path, saved) = (self.path.join(name.file_name()), codec.clone());
@@ -127,20 +123,20 @@ impl CodecDirectory {
     /// Deletes a codec and its file.
     pub(crate) async fn delete(&self, name: &CodecName) -> Result<(), Error> {
         let _changing = self.changing.lock().await;
-        if !self.known().codecs.contains_key(name) {
+        if !self.known.lock().codecs.contains_key(name) {
             return Err(Error::not_found(name));
         }
         let path = self.path.join(name.file_name());
         blocking(move || files::remove(&path)).await.map_err(Error::Change)?;
         tracing::info!(codec = %name, "deleted a codec");
-        self.known().codecs.remove(name);
+        self.known.lock().codecs.remove(name);
         self.count();
         Ok(())
     }
 
     /// Loads the codecs, then follows changes of the directory for ever.
     pub(crate) async fn follow(self: &Arc<Self>) {
-        let codecs: Vec<_> = self.known().codecs.values().filter_map(|entry| entry.codec.clone()).collect();
+        let codecs: Vec<_> = self.known.lock().codecs.values().filter_map(|entry| entry.codec.clone()).collect();
         let load = async |codec: Arc<Codec>| {
             if let Err(error) = codec.check().await {
                 tracing::warn!(error = %ErrorChain(&error), "cannot load a codec");
@@ -153,7 +149,7 @@ impl CodecDirectory {
             ticks.tick().await;
             let refreshed = self.refresh().await;
             let problem = refreshed.as_ref().err().map(|error| ErrorChain(error).to_string());
-            let before = std::mem::replace(&mut self.known().problem, problem.clone());
+            let before = std::mem::replace(&mut self.known.lock().problem, problem.clone());
             match problem {
                 Some(problem) if before.is_none() => tracing::error!("{problem}; using the codecs read before"),
                 None if before.is_some() => tracing::info!("the directory of codecs can be read again"),
@@ -164,7 +160,7 @@ impl CodecDirectory {
 
     /// Fails with the reason why the directory could not be read the last time.
     pub(crate) fn check(&self) -> Result<(), String> {
-        self.known().problem.clone().map_or(Ok(()), Err)
+        self.known.lock().problem.clone().map_or(Ok(()), Err)
     }
 
     /// Reads files that have changed since the last time, and loads them while others may save and delete codecs.
@@ -187,17 +183,17 @@ impl CodecDirectory {
     async fn changed(self: &Arc<Self>) -> Result<Vec<ChangedCodec>, OpenError> {
         let _changing = self.changing.lock().await;
         let stamp = |(name, entry): (&CodecName, &CodecEntry)| Some((name.clone(), entry.stamp?));
-        let stamps = self.known().codecs.iter().filter_map(stamp).collect();
+        let stamps = self.known.lock().codecs.iter().filter_map(stamp).collect();
         let this = self.clone();
         let found = blocking(move || this.scan(&stamps)).await?;
-        self.known().codecs.retain(|name, _| found.contains_key(name));
+        self.known.lock().codecs.retain(|name, _| found.contains_key(name));
         let is_changed = found.into_iter().filter(|(_, found)| found.text.is_some());
         Ok(is_changed.map(|(name, found)| (name.clone(), self.stamp(&name), found)).collect())
     }
 
     /// The version of a file that is used, or was tried; the outer `None` stands for a codec that is not known.
     fn stamp(&self, name: &CodecName) -> Option<Option<Stamp>> {
-        self.known().codecs.get(name).map(|entry| entry.stamp)
+        self.known.lock().codecs.get(name).map(|entry| entry.stamp)
     }
 
     /// Returns the codec of a file, and the reason why it cannot be used.
@@ -217,7 +213,7 @@ impl CodecDirectory {
 
     /// Replaces a codec whose file has changed, unless the new text cannot be used.
     fn adopt(&self, name: CodecName, (new, problem): (CodecEntry, Option<String>)) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let old = known.codecs.get_mut(&name);
         match (problem, old) {
             // It was said before.
@@ -258,15 +254,11 @@ impl CodecDirectory {
     }
 
     fn insert(&self, name: CodecName, entry: CodecEntry) {
-        self.known().codecs.insert(name, entry);
+        self.known.lock().codecs.insert(name, entry);
     }
 
     fn count(&self) {
-        metrics::codecs(self.known().codecs.len());
-    }
-
-    fn known(&self) -> MutexGuard<'_, KnownCodecs> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        metrics::codecs(self.known.lock().codecs.len());
     }
 }
 

@@ -12,12 +12,13 @@ use std::{
     collections::BTreeSet,
     fs::{self, File, TryLockError},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, future, stream};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutPayload, path::Path as Key};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{runtime::Handle, sync::watch};
 use types::Random;
 
@@ -99,7 +100,7 @@ impl Bucket {
 
     /// None while another process that shares the directory has the lock.
     pub(crate) fn lock(&self) -> Result<Option<BucketLock<'_>>, Error> {
-        let own = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = self.changing.lock();
         let path = self.dir().join(LOCK);
         let lock = File::options().write(true).create(true).truncate(false).open(&path);
         let lock = lock.map_err(Error::file("open", &path))?;

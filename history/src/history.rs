@@ -8,11 +8,12 @@ use std::{
     collections::BTreeMap,
     mem,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     thread::{self, JoinHandle},
 };
 
 use futures::Stream;
+use parking_lot::Mutex;
 use types::{AppId, Clock, DevId, Random, Timestamp};
 
 pub use self::{
@@ -101,7 +102,7 @@ impl History {
             spawn("history-upload", move || keeper.run_uploads(&bucket))
         });
         let threads = [writing, keeping].into_iter().chain(uploading.transpose()?);
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).extend(threads);
+        self.threads.lock().extend(threads);
         Ok(())
     }
 
@@ -230,7 +231,7 @@ impl History {
     /// Writes what waits, and ends the threads. Later records are not kept.
     pub async fn close(&self) -> Result<(), Error> {
         self.end();
-        let threads = mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = mem::take(&mut *self.threads.lock());
         let joined = tokio::task::spawn_blocking(move || threads.into_iter().try_for_each(JoinHandle::join)).await;
         let panicked = |_| Error::Task("a thread of history panicked".into());
         joined.map_err(|error| Error::Task(error.into()))?.map_err(panicked)

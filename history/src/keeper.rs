@@ -9,12 +9,9 @@ mod seal;
 mod steady;
 mod upload;
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use parking_lot::{Condvar, Mutex};
 use server::status::ErrorChain;
 use types::Clock;
 
@@ -93,27 +90,27 @@ impl Keeper {
 
     /// Has it work soon.
     pub(crate) fn wake(&self) {
-        self.signal().is_wanted = true;
+        self.signal.lock().is_wanted = true;
         self.changed.notify_all();
     }
 
     pub(crate) fn close(&self) {
-        self.signal().is_closed = true;
+        self.signal.lock().is_closed = true;
         self.changed.notify_all();
     }
 
     /// Waits for work. False once it is closed.
     fn wait(&self) -> bool {
         let is_idle = |signal: &mut Signal| !signal.is_wanted && !signal.is_closed;
-        let waited = self.changed.wait_timeout_while(self.signal(), INTERVAL, is_idle);
-        let (mut signal, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut signal = self.signal.lock();
+        self.changed.wait_while_for(&mut signal, is_idle, INTERVAL);
         signal.is_wanted = false;
         !signal.is_closed
     }
 
     /// Does what is due: seals segments, merges files, deletes what is too old or too much.
     pub(crate) fn pass(&self) -> Result<(), Error> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let now = self.now();
         state.steadiness.look(now);
         self.log_losses(&mut state);
@@ -143,7 +140,7 @@ impl Keeper {
 
     /// The same, and looks at all files.
     pub(crate) fn full_pass(&self) -> Result<(), Error> {
-        self.state().passes = 0;
+        self.state.lock().passes = 0;
         self.pass()
     }
 
@@ -171,13 +168,5 @@ impl Keeper {
 
     fn now(&self) -> u64 {
         moment::millis(self.clock.now())
-    }
-
-    fn state(&self) -> MutexGuard<'_, PassState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn signal(&self) -> MutexGuard<'_, Signal> {
-        self.signal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,13 +11,14 @@ use std::{
     collections::HashSet,
     mem,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
 };
 
 use futures::{Stream, stream};
+use parking_lot::Mutex;
 use types::AppId;
 
 use self::{
@@ -126,18 +127,18 @@ impl Reader {
         let best = Best::new(limit + 1, query.bytes_max, query.oldest_first);
         let best = Shared::new(best, query.oldest_first, is_stopped);
         let (skipped, unchecked) = (Mutex::new(foreign), Mutex::new(Vec::<Unchecked>::new()));
-        let skip = |file| skipped.lock().unwrap_or_else(PoisonError::into_inner).push(file);
-        let note = |file| unchecked.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+        let skip = |file| skipped.lock().push(file);
+        let note = |file| unchecked.lock().push(file);
         in_threads(&sources, &|source| {
             best.check()?;
             let is_admitted = best.admits_any(source.first(), source.last());
             if is_admitted { search(source, &objects, (&filter, &best), (&skip, &note)) } else { Ok(()) }
         })?;
-        let mut skipped = skipped.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut skipped = skipped.into_inner();
         skipped.sort();
         skipped.dedup();
         self.report(&skipped);
-        let mut unchecked = unchecked.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut unchecked = unchecked.into_inner();
         unchecked.sort();
         unchecked.dedup();
         let BestRecords { mut records, is_cut } = best.into_records();
@@ -149,7 +150,7 @@ impl Reader {
 
     /// Names files that could not be read in the log, each once.
     fn report(&self, skipped: &[Skipped]) {
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.reported.lock();
         for Skipped { path, reason, .. } in skipped {
             if reported.len() < REPORTED_MAX && reported.insert(path.clone()) {
                 tracing::warn!(path = %path.display(), reason, "a file in the directory of history is not read");

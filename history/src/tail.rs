@@ -18,9 +18,10 @@ use std::{
     io::Write,
     mem,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, RwLock};
 use server::status::ErrorChain;
 
 use self::{
@@ -135,7 +136,7 @@ impl Tail {
 
     /// Writes a group with one write and one sync.
     pub(crate) fn write(&self, blocks: &[RawBlock]) -> Result<(), Loss> {
-        let mut active = self.active();
+        let mut active = self.active.lock();
         let result = self.write_to(&mut active, blocks);
         let was_failing = mem::replace(&mut active.is_failing, result.is_err());
         match &result {
@@ -194,13 +195,13 @@ impl Tail {
         let segment = Arc::new(Segment::create(&dir.path, format!("{:08x}{:04x}", self.writer, active.begun))?);
         active.begun = active.begun.saturating_add(1);
         active.segment = Some(Arc::clone(&segment));
-        self.segments.write().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&segment));
+        self.segments.write().push(Arc::clone(&segment));
         Ok(segment)
     }
 
     /// Ends the segment that grows if its first record is from this millisecond or before.
     pub(crate) fn end_old(&self, millis: u64) {
-        let mut active = self.active();
+        let mut active = self.active.lock();
         let is_old = |segment: &Arc<Segment>| segment.index(Index::first).is_some_and(|first| first.millis <= millis);
         if active.segment.as_ref().is_some_and(is_old) {
             active.segment = None;
@@ -209,7 +210,7 @@ impl Tail {
 
     /// Segments that do not grow any more.
     pub(crate) fn ended(&self) -> Vec<Arc<Segment>> {
-        let active = self.active();
+        let active = self.active.lock();
         let mut segments = self.segments();
         segments.retain(|segment| active.segment.as_ref().is_none_or(|active| !Arc::ptr_eq(active, segment)));
         segments
@@ -217,7 +218,7 @@ impl Tail {
 
     /// Leaves out a segment, whose records are elsewhere.
     pub(crate) fn forget(&self, segment: &Segment) {
-        let mut segments = self.segments.write().unwrap_or_else(PoisonError::into_inner);
+        let mut segments = self.segments.write();
         segments.retain(|kept| kept.name != segment.name);
     }
 
@@ -235,17 +236,13 @@ impl Tail {
 
     /// Returns the number of segments that do not grow any more.
     pub(crate) fn ended_count(&self) -> usize {
-        let active = usize::from(self.active().segment.is_some());
-        self.segments.read().unwrap_or_else(PoisonError::into_inner).len().saturating_sub(active)
+        let active = usize::from(self.active.lock().segment.is_some());
+        self.segments.read().len().saturating_sub(active)
     }
 
     /// All segments, oldest first.
     pub(crate) fn segments(&self) -> Vec<Arc<Segment>> {
-        self.segments.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn active(&self) -> MutexGuard<'_, Active> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+        self.segments.read().clone()
     }
 }
 

@@ -11,11 +11,12 @@ mod unserved;
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard},
+    sync::Arc,
     time::Duration,
 };
 
 use futures::{StreamExt, stream};
+use parking_lot::{Mutex, MutexGuard, RwLockReadGuard};
 use server::{ledger::Owner, status::ErrorChain};
 use tokio::{
     sync::oneshot,
@@ -328,7 +329,7 @@ impl Router {
 
     fn series(&self) -> MutexGuard<'_, Series> {
         // What a panic leaves half counted is only a metric.
-        self.series.lock().unwrap_or_else(PoisonError::into_inner)
+        self.series.lock()
     }
 
     pub(crate) fn application(&self, app_id: &AppId) -> Option<Arc<Application>> {

@@ -4,9 +4,10 @@ mod repeats;
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use server::status::ErrorChain;
 use store::{Batch, Commit};
 use tokio::sync::oneshot;
@@ -132,7 +133,7 @@ impl Appender {
         message: OutputMessage,
     ) -> Result<oneshot::Receiver<bool>, Error> {
         let (stored, is_stored) = oneshot::channel();
-        let mut all = self.waiting();
+        let mut all = self.waiting.lock();
         if !all.has_room(app_id, message.body.get().len()) {
             return Err(Error::Busy);
         }
@@ -157,7 +158,7 @@ impl Appender {
     }
 
     fn take(&self, app_id: &AppId) -> Option<Vec<WaitingMessage>> {
-        self.waiting().take(app_id)
+        self.waiting.lock().take(app_id)
     }
 
     async fn store(&self, app_id: &AppId, messages: &[&OutputMessage]) -> Result<(), Error> {
@@ -227,11 +228,11 @@ impl Appender {
     }
 
     pub(crate) async fn put_index(&self, app_id: &AppId) -> Result<(), Error> {
-        if self.indexed().contains(app_id) {
+        if self.indexed.lock().contains(app_id) {
             return Ok(());
         }
         self.index.put(app_id).await?;
-        let mut indexed = self.indexed();
+        let mut indexed = self.indexed.lock();
         if indexed.len() >= INDEXED_MAX {
             indexed.clear();
         }
@@ -241,21 +242,11 @@ impl Appender {
 
     /// Has an application put into the index again with its next message.
     pub(crate) fn forget_index(&self, app_id: &AppId) {
-        self.indexed().remove(app_id);
+        self.indexed.lock().remove(app_id);
     }
 
     /// Has all applications put into the index again with their next messages, so that it says when they had any.
     pub(crate) fn refresh_index(&self) {
-        self.indexed().clear();
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, AllWaiting> {
-        // No panic can leave it half changed.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn indexed(&self) -> MutexGuard<'_, HashSet<AppId>> {
-        // No panic can leave it half changed.
-        self.indexed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.indexed.lock().clear();
     }
 }

@@ -2,13 +2,10 @@
 
 mod operator;
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use lru::LruCache;
+use parking_lot::Mutex;
 use store::{Batch, Key};
 use tokio::time::{Instant, sleep};
 use types::AppId;
@@ -78,7 +75,7 @@ impl Destinations {
         let (operator, app_id) = (self.operator.clone(), app_id.clone());
         let of_application = Arc::new(OfApplication { record, loaded, destinations, operator, app_id: app_id.clone() });
         let cached = Cached { of_application: of_application.clone(), loaded: now };
-        self.lock().put(app_id, cached);
+        self.cache.lock().put(app_id, cached);
         Ok(of_application)
     }
 
@@ -102,7 +99,7 @@ impl Destinations {
 
     /// Reads the webhooks of an application again, because they were changed.
     pub(crate) fn forget(&self, app_id: &AppId) {
-        self.lock().pop(app_id);
+        self.cache.lock().pop(app_id);
     }
 
     /// Waits until every process has noticed the first webhook of an application.
@@ -113,14 +110,9 @@ impl Destinations {
     }
 
     fn cached(&self, app_id: &AppId) -> Option<Arc<OfApplication>> {
-        let cached = self.lock().get(app_id).cloned()?;
+        let cached = self.cache.lock().get(app_id).cloned()?;
         let is_fresh = !self.is_shared || cached.loaded.elapsed() < CACHE_TIME;
         is_fresh.then_some(cached.of_application)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, LruCache<AppId, Cached>> {
-        // No panic can leave it half changed.
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,12 +5,9 @@ mod deliveries;
 mod sweeper;
 mod webhooks;
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use server::{
     lease::Leases,
     ledger::{Ledger, Owners, Turns},

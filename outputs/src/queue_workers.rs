@@ -4,12 +4,9 @@ mod progress;
 mod queue_worker;
 mod recent;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use server::status::ErrorChain;
 use tokio::{
     runtime::Handle,
@@ -62,7 +59,7 @@ impl QueueWorkers {
 
     /// Says that a destination has messages.
     pub(crate) fn wake(self: &Arc<Self>, destination: &Destination) {
-        let mut all = self.running();
+        let mut all = self.running.lock();
         if let Some(running) = all.get_mut(destination) {
             running.has_new = true;
             return;
@@ -77,17 +74,17 @@ impl QueueWorkers {
 
     /// The progress of the worker of a destination; none if none runs here, as when nothing waits.
     pub(crate) fn progress(&self, destination: &Destination) -> Option<Arc<Progress>> {
-        self.running().get(destination).map(|running| running.progress.clone())
+        self.running.lock().get(destination).map(|running| running.progress.clone())
     }
 
     async fn run(&self, destination: Destination, progress: Arc<Progress>) {
         let mut worker = QueueWorker::new(Arc::clone(&self.context), destination.clone(), progress);
         while !self.context.stop.is_cancelled() {
-            if let Some(running) = self.running().get_mut(&destination) {
+            if let Some(running) = self.running.lock().get_mut(&destination) {
                 running.has_new = false;
             }
             worker.run().await;
-            let mut running = self.running();
+            let mut running = self.running.lock();
             if running.get(&destination).is_none_or(|running| !running.has_new) {
                 running.remove(&destination);
                 return;
@@ -136,10 +133,5 @@ impl QueueWorkers {
     /// Returns the services that all workers share.
     pub(crate) fn context(&self) -> &WorkerContext {
         &self.context
-    }
-
-    fn running(&self) -> MutexGuard<'_, HashMap<Destination, Running>> {
-        // No panic can leave it half changed.
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,13 +2,11 @@
 //!
 //! Exports have the newest records first, so a correction is known before what it corrects is read.
 
-use std::{
-    collections::HashMap,
-    sync::{PoisonError, RwLock},
-};
+use std::collections::HashMap;
 
 use history::RecordId;
 use memchr::memmem;
+use parking_lot::RwLock;
 use serde::Deserialize;
 
 use crate::{Error, RecordedUplink, stored::Correction};
@@ -32,7 +30,7 @@ impl Revisions {
         if corrections.is_empty() {
             return Ok(());
         }
-        let mut newest = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = self.0.write();
         for Correction { original, revision } in corrections {
             let known = newest.entry(*original).or_default();
             *known = (*known).max(*revision);
@@ -42,7 +40,7 @@ impl Revisions {
 
     /// Returns true if a newer revision of this uplink is known.
     pub(crate) fn is_outdated(&self, uplink: &RecordedUplink) -> bool {
-        let newest = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let newest = self.0.read();
         if newest.is_empty() {
             return false;
         }

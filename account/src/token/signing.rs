@@ -6,12 +6,10 @@
 mod key_pair;
 mod rotation;
 
-use std::{
-    sync::{Arc, PoisonError, RwLock},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use jsonwebtoken::{Algorithm, Header, jwk::JwkSet};
+use parking_lot::RwLock;
 use server::auth::Verifier;
 use server::status::ErrorChain;
 use store::{Key, Tag};
@@ -120,7 +118,7 @@ impl Signer {
 
     pub(crate) fn install(&self, stored: &SigningKeys, keys: &SealingKeys, now: Timestamp) -> Result<()> {
         let ring = Arc::new(KeyRing::new(stored, keys, now, &self.ring().verifier)?);
-        *self.state.write().unwrap_or_else(PoisonError::into_inner) = LoadedKeys { ring, read: now };
+        *self.state.write() = LoadedKeys { ring, read: now };
         Ok(())
     }
 
@@ -128,17 +126,17 @@ impl Signer {
     fn is_due(&self, now: Timestamp) -> bool {
         // Keys from the future were loaded before the clock was set back.
         let due = |state: &LoadedKeys| state.read > now || now.since(state.read) >= RELOAD_INTERVAL;
-        if !due(&self.state.read().unwrap_or_else(PoisonError::into_inner)) {
+        if !due(&self.state.read()) {
             return false;
         }
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         let due = due(&state);
         state.read = now;
         due
     }
 
     fn ring(&self) -> Arc<KeyRing> {
-        Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner).ring)
+        Arc::clone(&self.state.read().ring)
     }
 }
 

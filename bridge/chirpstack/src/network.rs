@@ -4,10 +4,7 @@ mod intake;
 mod report;
 mod routes;
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use api::chirpstack::DeviceQueueItem;
 use bridge::{
@@ -30,6 +27,7 @@ use bridge::{
 use client::chirpstack::ChirpStackClient;
 use futures::future::BoxFuture;
 use link::delivery::Delivery;
+use parking_lot::Mutex;
 use server::{status::ErrorChain, telemetry::Health};
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -200,7 +198,7 @@ impl Network for ChirpStackNetwork {
     }
 
     fn state(&self) -> NetworkState {
-        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = self.events.lock();
         NetworkState {
             connections: events.iter().map(|events| ("events".to_owned(), events.connection().state())).collect(),
             api: self.api.as_ref().map(ApiWatch::state),
@@ -212,7 +210,7 @@ impl Network for ChirpStackNetwork {
     fn stop(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.stopping.cancel();
-            let events = self.events.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let events = self.events.lock().take();
             if let Some(events) = events {
                 events.drain().await;
             }

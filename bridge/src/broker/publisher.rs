@@ -1,16 +1,13 @@
 //! Publishes messages, those of a device one after the other: the next one goes out when the broker has confirmed the
 //! last, so that neither a lost connection nor a broker that confirms out of order can turn them round.
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::future::join_all;
 use link::mqtt::{Endpoint, PublishError, Publisher};
 use lru::LruCache;
+use parking_lot::Mutex;
 use server::telemetry::Health;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch},
@@ -179,7 +176,7 @@ impl Worker {
     fn judge(&self, topic: &str, kind: &str, result: Result<(), PublishError>) -> Result<(), Unconfirmed> {
         match result {
             Ok(()) => {
-                let mut refused = self.refused();
+                let mut refused = self.refused.lock();
                 if !refused.is_empty() {
                     refused.pop(kind);
                 }
@@ -187,7 +184,7 @@ impl Worker {
             }
             Err(PublishError::Stopped) => Err(Unconfirmed::NoAnswer),
             Err(error @ PublishError::Refused(_)) => {
-                if self.refused().put(kind.to_owned(), ()).is_none() {
+                if self.refused.lock().put(kind.to_owned(), ()).is_none() {
                     tracing::error!(topic, %error, "cannot publish a message");
                 }
                 Err(Unconfirmed::Refused)
@@ -202,10 +199,5 @@ impl Worker {
                 Err(Unconfirmed::Impossible(error.to_string()))
             }
         }
-    }
-
-    fn refused(&self) -> MutexGuard<'_, LruCache<String, ()>> {
-        // A panic elsewhere leaves the names usable.
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,12 +4,13 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::de::DeserializeOwned;
 use server::{private_file::write_private, status::ErrorChain};
 use tokio::time::sleep;
@@ -47,8 +48,7 @@ impl<K: Export> Imports<K> {
 
     /// Locks the imported objects.
     pub fn lock(&self) -> MutexGuard<'_, K> {
-        // A panic elsewhere leaves the maps usable.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     /// Marks the file as outdated if `is_changed`. The caller holds the lock of the objects.
@@ -95,7 +95,7 @@ impl<K: Export> Imports<K> {
 
     /// Writes the file in one step; only its owner may read it.
     fn write(&self) -> io::Result<()> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writing = self.writing.lock();
         if !self.is_file_outdated.swap(false, Ordering::AcqRel) {
             return Ok(());
         }

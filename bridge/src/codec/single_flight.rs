@@ -5,11 +5,11 @@ use std::{
     mem,
     num::NonZeroUsize,
     pin::pin,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use lru::LruCache;
+use parking_lot::{Mutex, MutexGuard};
 use server::status::ErrorChain;
 use tokio::{
     sync::{Mutex as AsyncMutex, Semaphore},
@@ -281,8 +281,7 @@ impl SingleFlight {
     }
 
     fn lock(&self) -> MutexGuard<'_, Answers> {
-        // A panic elsewhere leaves the answers usable.
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.answers.lock()
     }
 }
 

@@ -4,12 +4,10 @@ use std::{
     cmp::Reverse,
     collections::VecDeque,
     fmt::Display,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
+use parking_lot::Mutex;
 use types::{Kind, Kinded, NetworkRefusal, Timestamp};
 
 /// Maximum number of events that are kept for each reason, so that a frequent one hides no other.
@@ -103,7 +101,7 @@ impl DroppedEvents {
     pub(super) fn add(&self, time: Timestamp, reason: DropReason, device: impl Display, detail: impl Display) {
         self.counts[reason as usize].fetch_add(1, Relaxed);
         let (device, detail) = (beginning(device, DEVICE_CHARS_MAX), beginning(detail, DETAIL_CHARS_MAX));
-        let mut all = self.lock();
+        let mut all = self.newest.lock();
         let newest = &mut all[reason as usize];
         if newest.len() == NEWEST_MAX {
             newest.pop_front();
@@ -117,14 +115,9 @@ impl DroppedEvents {
 
     /// Returns those that are kept, the newest first.
     pub(super) fn newest(&self) -> Vec<DroppedEvent> {
-        let mut newest: Vec<_> = self.lock().iter().flatten().cloned().collect();
+        let mut newest: Vec<_> = self.newest.lock().iter().flatten().cloned().collect();
         newest.sort_by_key(|event| Reverse(event.time));
         newest
-    }
-
-    fn lock(&self) -> MutexGuard<'_, [VecDeque<DroppedEvent>; REASONS]> {
-        // A panic elsewhere leaves the events usable.
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,11 +3,12 @@
 use std::{
     hash::{BuildHasher, Hash, RandomState},
     num::NonZeroUsize,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use lru::LruCache;
+use parking_lot::Mutex;
 use types::{Clock, Timestamp};
 
 /// The messages of a window. Their hashes are keyed at random, so nobody can make two of them equal.
@@ -42,14 +43,14 @@ impl Dedup {
     /// Returns true if the message was added within the window.
     pub fn contains(&self, key: MessageKey) -> bool {
         let now = self.clock.now();
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         seen.get(&key.0).is_some_and(|added| now.since(*added) < self.window)
     }
 
     /// Adds a message that has been dealt with.
     pub fn add(&self, key: MessageKey) {
         let now = self.clock.now();
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).put(key.0, now);
+        self.seen.lock().put(key.0, now);
     }
 }
 

@@ -6,10 +6,11 @@ use std::{
     fs::File,
     io::{self, Read, Write},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use futures::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use server::{
     private_file::write_private,
     rate_limit::{LocalRateLimiter, RateLimit},
@@ -138,7 +139,7 @@ impl Applications {
     }
 
     fn state(&self) -> MutexGuard<'_, SeenApplications> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

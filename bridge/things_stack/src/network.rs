@@ -5,11 +5,7 @@ mod event;
 mod intake;
 mod send;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bridge::{
     Environment, Error, Network, NetworkState, StateDir,
@@ -29,6 +25,7 @@ use bridge::{
 use client::things_stack::{QueueOperation, ThingsStackClient};
 use futures::future::{BoxFuture, join_all};
 use link::delivery::Delivery;
+use parking_lot::Mutex;
 use server::telemetry::Health;
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -198,7 +195,7 @@ impl Network for ThingsStackNetwork {
     }
 
     fn state(&self) -> NetworkState {
-        let feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        let feeds = self.feeds.lock();
         let received: usize = feeds.iter().map(Feed::in_progress).sum();
         NetworkState {
             connections: feeds.iter().map(Feed::connection).collect(),
@@ -211,7 +208,7 @@ impl Network for ThingsStackNetwork {
     fn stop(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.stopping.cancel();
-            let feeds = std::mem::take(&mut *self.feeds.lock().unwrap_or_else(PoisonError::into_inner));
+            let feeds = std::mem::take(&mut *self.feeds.lock());
             join_all(feeds.into_iter().map(Feed::drain)).await;
             self.positions.save();
         })

@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use bridge::{Environment, Error, Observation, Running};
 use chirpstack::ChirpStackShadow;
 use clap::Args;
+use parking_lot::Mutex;
 use server::{shutdown::Shutdown, telemetry::Metrics};
 use things_stack::ThingsStackShadow;
 use tokio::{
@@ -84,7 +85,7 @@ pub(super) async fn run(
     let observe = {
         let (report, enough, count) = (report.clone(), enough.clone(), reporting.count);
         move |observation: Observation| {
-            let mut report = lock(&report);
+            let mut report = report.lock();
             if count.is_none_or(|count| report.totals.messages < count) {
                 report.add(&observation);
             }
@@ -106,7 +107,7 @@ pub(super) async fn run(
     let written = watch(&report, reporting, shutdown, (&enough, clock.as_ref())).await;
     shadow.stop().await;
     written?;
-    let mut report = lock(&report);
+    let mut report = report.lock();
     report.finish(clock.now());
     say(format_args!("\n{}", report.text()))?;
     write(&report, &reporting.files)
@@ -126,12 +127,12 @@ async fn watch(
             () = shutdown.requested.cancelled() => return Ok(()),
             () = enough.notified() => return Ok(()),
             _ = requests.recv() => {
-                let mut report = lock(report);
+                let mut report = report.lock();
                 report.finish(clock.now());
                 write(&report, &reporting.files)?;
             }
             () = tokio::time::sleep(PRINT_INTERVAL) => {
-                let report = lock(report);
+                let report = report.lock();
                 if report.totals.messages != printed {
                     printed = report.totals.messages;
                     say(report.line())?;
@@ -165,9 +166,4 @@ fn write(report: &Report, files: &[PathBuf]) -> anyhow::Result<()> {
         say(format_args!("Wrote {}", path.display()))?;
     }
     Ok(())
-}
-
-fn lock(report: &Mutex<Report>) -> MutexGuard<'_, Report> {
-    // A panic elsewhere leaves the counts usable.
-    report.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,14 +1,11 @@
 //! Shadows: networks whose own results are compared with our runs of the same codecs. They bring no devices.
 
-use std::{
-    mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{mem, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use bridge::{Environment, Error, Observation, Running};
 use console::ShadowConnection;
+use parking_lot::Mutex;
 use runtime::Pool;
 use tokio::{
     task::JoinHandle,
@@ -85,7 +82,7 @@ impl Shadow {
 
     /// Returns the state of its connections at this moment.
     pub(in crate::serve) fn connection(&self) -> ShadowConnection {
-        match &*lock(&self.state) {
+        match &*self.state.lock() {
             ShadowState::Waiting(reason) => ShadowConnection::NotStarted(reason.clone()),
             ShadowState::Running(running) => {
                 let mut connections = running.connections().iter().flat_map(|(_, connected)| connected);
@@ -100,18 +97,18 @@ impl Shadow {
 
     /// Reads the report, to which nothing is added meanwhile.
     pub(in crate::serve) fn read<T>(&self, read: impl FnOnce(&Report) -> T) -> T {
-        read(&lock(&self.report))
+        read(&self.report.lock())
     }
 
     /// Compares what is in progress, and stops.
     pub(super) async fn stop(&self) {
         self.stopping.cancel();
-        let starting = lock(&self.starting).take();
+        let starting = self.starting.lock().take();
         if let Some(starting) = starting {
             // A panic has been logged.
             _ = starting.await;
         }
-        let state = mem::replace(&mut *lock(&self.state), ShadowState::Stopped);
+        let state = mem::replace(&mut *self.state.lock(), ShadowState::Stopped);
         if let ShadowState::Running(running) = state {
             running.stop().await;
         }
@@ -128,23 +125,18 @@ impl ShadowState {
 impl Starter {
     async fn start(&self) -> Result<Box<dyn Running>, Error> {
         let report = self.report.clone();
-        let observe = move |observation: Observation| lock(&report).add(&observation);
+        let observe = move |observation: Observation| report.lock().add(&observation);
         self.settings.start_shadow(self.environment.clone(), observe).await
     }
 }
 
 async fn retry(starter: Starter, state: Arc<Mutex<ShadowState>>) {
-    while matches!(*lock(&state), ShadowState::Waiting(_)) {
+    while matches!(*state.lock(), ShadowState::Waiting(_)) {
         sleep(RETRY).await;
         let next = match starter.start().await {
             Ok(running) => ShadowState::Running(running),
             Err(error) => ShadowState::Waiting(chain(&anyhow::Error::from(error))),
         };
-        *lock(&state) = next;
+        *state.lock() = next;
     }
-}
-
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere leaves it usable.
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }

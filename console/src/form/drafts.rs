@@ -6,10 +6,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use types::{Random, Timestamp, UserId};
 
 /// Lifetime of a draft.
@@ -54,7 +54,7 @@ impl Drafts {
         if draft.bytes() > DRAFT_BYTES_MAX {
             return id;
         }
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         kept.retain(|draft| draft.expires > now);
         while kept.iter().filter(|draft| draft.user_id == *user_id).count() >= PER_USER_MAX {
             let Some(oldest) = kept.iter().position(|draft| draft.user_id == *user_id) else { break };
@@ -70,7 +70,7 @@ impl Drafts {
 
     /// The path and the fields of a draft of this user, which stays until it expires: a page may be loaded again.
     pub(crate) fn find(&self, id: &str, user_id: &UserId, now: Timestamp) -> Option<(String, Fields)> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         let draft = kept.iter().find(|draft| draft.id == id && draft.user_id == *user_id && draft.expires > now)?;
         Some((draft.path.clone(), draft.fields.clone()))
     }
@@ -84,7 +84,7 @@ impl Drafts {
         now: Timestamp,
         read: impl Fn(&str, &Fields, Timestamp) -> T,
     ) -> Vec<T> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         let is_wanted = |draft: &&Draft| draft.path == path && draft.user_id == *user_id && draft.expires > now;
         let found = kept.iter().rev().filter(is_wanted);
         found.map(|draft| read(&draft.id, &draft.fields, draft.expires.minus(LIFETIME))).collect()
@@ -92,7 +92,7 @@ impl Drafts {
 
     /// Forgets the drafts of this user that have a field.
     pub(crate) fn forget(&self, user_id: &UserId, field: &(String, String)) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         kept.retain(|draft| draft.user_id != *user_id || !draft.fields.contains(field));
     }
 }

@@ -3,12 +3,9 @@
 //!
 //! They are in memory, as drafts are: it is for the reload of a page, which comes soon, and to the same console.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
 
+use parking_lot::Mutex;
 use types::{Timestamp, UserId};
 
 /// Time for which a form is known. Later, it would not make up the same keys.
@@ -34,12 +31,12 @@ struct Registration {
 impl Registrations {
     /// Notes a form of this user that has registered a device, or may have.
     pub(crate) fn note(&self, user_id: &UserId, form: &str, now: Timestamp) {
-        keep(&mut self.done.lock().unwrap_or_else(PoisonError::into_inner), user_id, form, now);
+        keep(&mut self.done.lock(), user_id, form, now);
     }
 
     /// Notes a form that is about to change something; false if it was noted before.
     pub(crate) fn begin(&self, user_id: &UserId, form: &str, now: Timestamp) -> bool {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut done = self.done.lock();
         let is_known = is_known(&done, form, now);
         keep(&mut done, user_id, form, now);
         !is_known
@@ -47,7 +44,7 @@ impl Registrations {
 
     /// Returns true if a form has registered a device, or may have.
     pub(crate) fn contain(&self, form: &str, now: Timestamp) -> bool {
-        is_known(&self.done.lock().unwrap_or_else(PoisonError::into_inner), form, now)
+        is_known(&self.done.lock(), form, now)
     }
 }
 

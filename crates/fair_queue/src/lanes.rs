@@ -4,8 +4,9 @@ use std::{
     borrow::Borrow,
     collections::{HashMap, VecDeque},
     hash::Hash,
-    sync::{Mutex, MutexGuard, PoisonError},
 };
+
+use parking_lot::Mutex;
 
 /// The waiting items of each device that has any. Whoever adds items bounds their number.
 pub struct Lanes<K, T>(Mutex<HashMap<K, VecDeque<T>>>);
@@ -18,7 +19,7 @@ impl<K: Eq + Hash, T> Lanes<K, T> {
         K: Borrow<Q>,
         Q: Eq + Hash + ToOwned<Owned = K> + ?Sized,
     {
-        let mut waiting = self.lock();
+        let mut waiting = self.0.lock();
         if let Some(lane) = waiting.get_mut(device) {
             lane.push_back(item);
             return false;
@@ -33,7 +34,7 @@ impl<K: Eq + Hash, T> Lanes<K, T> {
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
-        let mut waiting = self.lock();
+        let mut waiting = self.0.lock();
         let next = waiting.get_mut(device).and_then(VecDeque::pop_front);
         if next.is_none() {
             waiting.remove(device);
@@ -43,12 +44,7 @@ impl<K: Eq + Hash, T> Lanes<K, T> {
 
     /// Returns true if nobody works on any lane.
     pub fn is_empty(&self) -> bool {
-        self.lock().is_empty()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, VecDeque<T>>> {
-        // Each change is complete when the lock is released, so a panic elsewhere cannot leave it half made.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().is_empty()
     }
 }
 

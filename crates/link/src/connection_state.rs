@@ -1,10 +1,8 @@
 //! The state of a connection: for those who wait for it, and for people, who want to know since when and why.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{sync::watch, time::Instant};
 
 /// Maximum number of characters of a reason that are kept.
@@ -59,7 +57,7 @@ impl ConnectionWatch {
 
     /// Returns the state at this moment, in which all parts fit together.
     pub fn state(&self) -> ConnectionState {
-        let notes = lock(&self.notes);
+        let notes = self.notes.lock();
         let is_connected = self.is_connected();
         let failure = notes.failure.clone().filter(|_| !is_connected);
         ConnectionState { is_connected, lasted: notes.changed.elapsed(), failure }
@@ -70,7 +68,7 @@ impl ConnectionReporter {
     /// There is a connection.
     pub fn made(&self) {
         if !*self.connected.borrow() {
-            let mut notes = lock(&self.notes);
+            let mut notes = self.notes.lock();
             *notes = Notes { changed: Instant::now(), failure: None };
             self.connected.send_replace(true);
         }
@@ -78,7 +76,7 @@ impl ConnectionReporter {
 
     /// The connection or an attempt ended, for this reason. Returns true if there was a connection.
     pub fn lost(&self, reason: &str) -> bool {
-        let mut notes = lock(&self.notes);
+        let mut notes = self.notes.lock();
         let was_connected = self.connected.send_replace(false);
         notes.failure = Some(reason.chars().take(REASON_CHARS_MAX).collect());
         if was_connected {
@@ -86,11 +84,6 @@ impl ConnectionReporter {
         }
         was_connected
     }
-}
-
-fn lock(notes: &Mutex<Notes>) -> MutexGuard<'_, Notes> {
-    // A panic elsewhere leaves the notes usable.
-    notes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

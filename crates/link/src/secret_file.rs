@@ -3,10 +3,11 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use types::Secret;
 
@@ -78,8 +79,7 @@ impl SecretFile {
 
     /// Reads the file if it was not read just before.
     fn read_again(&self) -> MutexGuard<'_, Last> {
-        // A panic elsewhere leaves the secret usable.
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let Some(path) = self.path.as_ref().filter(|_| last.when.elapsed() >= REREAD_INTERVAL) else { return last };
         last.when = Instant::now();
         match read_secret(path) {

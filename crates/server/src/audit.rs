@@ -18,13 +18,14 @@ use std::{
     net::IpAddr,
     path::Path,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use metrics::{counter, describe_counter, describe_gauge, gauge};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{Layer, filter::Targets, registry::LookupSpan};
@@ -132,7 +133,7 @@ impl AuditLog {
     }
 
     fn note_in(&self, (class, source): (Class, &str), event: &'static str, actor: &dyn Display, object: &dyn Display) {
-        let admitted = self.sources().admit(class, source, self.0.clock.now());
+        let admitted = self.0.sources.lock().admit(class, source, self.0.clock.now());
         match admitted {
             true => self.write(event, actor, object),
             false => counter!(LEFT_OUT).increment(1),
@@ -176,7 +177,7 @@ impl AuditLog {
 
     /// Reports every event that was left out so far. For the end of the process.
     pub fn finish(&self) {
-        let all = self.sources().take_all();
+        let all = self.0.sources.lock().take_all();
         self.write_left_out(all);
         // The outcome is reported by the check itself.
         _ = self.check();
@@ -208,7 +209,7 @@ impl AuditLog {
 
     /// Reports events left out in minutes that have passed, and tries a failing file again.
     fn write_ended(&self) {
-        let ended = self.sources().take_ended(self.0.clock.now());
+        let ended = self.0.sources.lock().take_ended(self.0.clock.now());
         self.write_left_out(ended);
         // The outcome is reported by the check itself.
         _ = self.check();
@@ -256,11 +257,7 @@ impl AuditLog {
     }
 
     fn file(&self) -> Option<MutexGuard<'_, AuditFile>> {
-        self.0.file.as_ref().map(|file| file.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn sources(&self) -> MutexGuard<'_, Classes> {
-        self.0.sources.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.file.as_ref().map(|file| file.lock())
     }
 }
 

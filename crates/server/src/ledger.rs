@@ -13,7 +13,9 @@ mod tags;
 mod turns;
 mod usage;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 pub use self::{
     budget::{Budget, Charge, Exceeded, Limits, Resource},
@@ -95,19 +97,14 @@ impl Ledger {
     }
 
     fn budgets(&self) -> Vec<Arc<Budget>> {
-        lock(&self.all).iter().filter_map(Weak::upgrade).collect()
+        self.all.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }
 
 fn add(all: &Mutex<Vec<Weak<Budget>>>, budget: Budget) -> Arc<Budget> {
     let budget = Arc::new(budget);
-    let mut all = lock(all);
+    let mut all = all.lock();
     all.retain(|other| other.strong_count() > 0);
     all.push(Arc::downgrade(&budget));
     budget
-}
-
-fn lock(all: &Mutex<Vec<Weak<Budget>>>) -> MutexGuard<'_, Vec<Weak<Budget>>> {
-    // A list is never left half changed.
-    all.lock().unwrap_or_else(PoisonError::into_inner)
 }

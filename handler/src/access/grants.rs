@@ -1,15 +1,12 @@
 //! Asks the account service if the user who set a webhook may still read the messages of its application.
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use client::account::AccountClient;
 use lru::LruCache;
 use outputs::{Grants, Standing};
+use parking_lot::Mutex;
 use server::{audit::AuditLog, auth::ComponentToken, status::ErrorChain};
 use tokio::time::timeout;
 use types::{AppId, ApplicationRight, Clock, Credential, Grant, Kind, Kinded, Timestamp};
@@ -94,11 +91,6 @@ impl AccountGrants {
             (None, Standing::Holds) => {}
         }
     }
-
-    fn known(&self) -> MutexGuard<'_, LruCache<(AppId, Grant), CachedGrant>> {
-        // No panic can leave it half changed.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl CachedGrant {
@@ -116,7 +108,7 @@ impl CachedGrant {
 impl Grants for AccountGrants {
     async fn standing(&self, app_id: &AppId, grant: &Grant) -> Standing {
         let key = (app_id.clone(), grant.clone());
-        let (now, before) = (self.clock.now(), self.known().get(&key).copied());
+        let (now, before) = (self.clock.now(), self.known.lock().get(&key).copied());
         if let Some(known) = before.filter(|known| known.is_fresh(now)) {
             return known.standing;
         }
@@ -131,7 +123,7 @@ impl Grants for AccountGrants {
                 (standing, before.and_then(|known| known.confirmed), SILENCE_PAUSE)
             }
         };
-        self.known().put(key, CachedGrant { standing, confirmed, asked: now, fresh_for });
+        self.known.lock().put(key, CachedGrant { standing, confirmed, asked: now, fresh_for });
         self.report(app_id, grant, before.map(|known| known.standing), standing);
         standing
     }

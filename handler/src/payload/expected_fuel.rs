@@ -1,10 +1,8 @@
 //! Expected fuel of an uplink.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::HashMap;
 
+use parking_lot::Mutex;
 use runtime::SourcesHash;
 
 /// Maximum number of sets of functions that are remembered: an application has the live ones and those of a candidate.
@@ -18,12 +16,12 @@ pub(crate) struct ExpectedFuel(Mutex<HashMap<SourcesHash, u64>>);
 impl ExpectedFuel {
     /// None before these functions have run.
     pub(crate) fn expected(&self, functions: SourcesHash) -> Option<u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&functions).copied()
+        self.0.lock().get(&functions).copied()
     }
 
     /// Adds what several uplinks used.
     pub(crate) fn add(&self, functions: SourcesHash, used: impl Iterator<Item = u64>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         if all.len() >= SETS_MAX && !all.contains_key(&functions) {
             all.clear();
         }

@@ -10,10 +10,11 @@
 use std::{
     collections::{BTreeMap, HashMap},
     num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use lru::LruCache;
+use parking_lot::Mutex;
 use runtime::{Busy, Failure, Functions, Limits, LimitsHash, LoadRequest, Pool, SourcesHash, Tenant};
 use server::usage::Usage;
 use tokio::sync::OnceCell;
@@ -131,7 +132,7 @@ impl FunctionsCache {
         limits: &HashedLimits,
     ) -> Option<Result<Functions, Failure>> {
         let key = (application.functions_hash, limits.hash);
-        self.lock().touch(&key)?.cell.get().cloned()
+        self.sets.lock().touch(&key)?.cell.get().cloned()
     }
 
     /// The functions of an application with these limits, or why they cannot be used; loads them in `pool` if nobody
@@ -146,7 +147,7 @@ impl FunctionsCache {
         let summary = application.summary();
         let HashedLimits { limits, hash } = limits;
         let key = (summary.functions_hash, *hash);
-        let cell = self.lock().cell(key);
+        let cell = self.sets.lock().cell(key);
         if let Some(loaded) = cell.get() {
             return Ok(loaded.clone());
         }
@@ -163,7 +164,7 @@ impl FunctionsCache {
             let is_refused = self.is_kept && loaded.is_err();
             let group =
                 EvictionGroup { app_id: summary.app_id.clone(), is_candidate: summary.is_candidate, is_refused };
-            self.lock().finish_load(&key, &cell, &group, self.bytes_max);
+            self.sets.lock().finish_load(&key, &cell, &group, self.bytes_max);
         }
         Ok(loaded)
     }
@@ -176,11 +177,6 @@ impl FunctionsCache {
     /// The limits of an application.
     pub(super) fn limits(&self, app_id: &AppId) -> &HashedLimits {
         self.limits.get(app_id).unwrap_or(&self.default_limits)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Sets> {
-        // A panic elsewhere leaves the cache usable.
-        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,13 +4,14 @@ mod pending;
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use client::discovery::DiscoveryClient;
+use parking_lot::Mutex;
 use server::auth::ComponentToken;
 use server::status::ErrorChain;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -64,13 +65,13 @@ impl Announcer {
     /// Succeeds if the handler was announced since it started. After that, it works without the discovery service. The
     /// error is for everyone to read.
     pub fn check(&self) -> Result<(), String> {
-        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let missing = self.missing.lock().clone();
         missing.map_or(Ok(()), Err)
     }
 
     /// Notes how an announcement ended.
     fn note(&self, announced: &Result<(), client::Error>) {
-        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut missing = self.missing.lock();
         match announced {
             Ok(()) => *missing = None,
             Err(_) if missing.is_none() => {}

@@ -2,12 +2,10 @@
 //!
 //! Not a metrics crate: v2 clients expect exactly the averages of its Go library.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use api::api::Rates;
+use parking_lot::Mutex;
 use types::Timestamp;
 
 const TICK: Duration = Duration::from_secs(5);
@@ -52,8 +50,7 @@ impl Meter {
     }
 
     fn update<T>(&self, now: Timestamp, update: impl FnOnce(&mut MovingAverages) -> T) -> T {
-        // A panic elsewhere cannot leave a count half changed.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.tick(now);
         update(&mut state)
     }

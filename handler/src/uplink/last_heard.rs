@@ -6,11 +6,9 @@ mod changed;
 mod owners;
 mod times;
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashSet, sync::Arc};
 
+use parking_lot::Mutex;
 use server::ledger::{Owner, Owners};
 use types::{AppId, Clock, DevId, DevicePath, Timestamp};
 
@@ -53,7 +51,7 @@ impl LastHeardTimes {
     pub(super) fn note(&self, application: &ApplicationSummary, device: &Device) {
         let Some(after) = application.silent_after else { return };
         let path = DevicePath { app_id: &application.app_id, dev_id: &device.dev_id };
-        let mut state = self.state();
+        let mut state = self.state.lock();
         // What is not noted must not be taken for the last time later.
         let Some(after) = after.of_device(&device.attributes) else { return state.times.forget_device(path) };
         let now = self.clock.now();
@@ -67,7 +65,7 @@ impl LastHeardTimes {
 
     /// Notes that a device has joined, and that its alarm is to be looked at: its silence may have been reported.
     pub(crate) fn note_joined(&self, path: DevicePath<'_>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let now = self.clock.now();
         state.times.note(path, now);
         state.changed.note(path);
@@ -76,7 +74,7 @@ impl LastHeardTimes {
 
     /// Notes when a process before this one heard a device, unless this one has, and that its alarm is to be looked at.
     pub(crate) fn note_heard_before(&self, path: DevicePath<'_>, at: Timestamp) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.times.last(path).0.is_none() {
             state.times.note(path, at);
         }
@@ -86,19 +84,19 @@ impl LastHeardTimes {
 
     /// Notes that the alarm of a device is to be looked at, because the device was set, or came.
     pub(crate) fn note_changed(&self, path: DevicePath<'_>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.changed.note(path);
         self.make_room(&mut state, self.clock.now());
     }
 
     /// The applications with devices whose alarms are to be looked at.
     pub(crate) fn changed_applications(&self) -> HashSet<AppId> {
-        self.state().changed.applications()
+        self.state.lock().changed.applications()
     }
 
     /// Takes devices of an application whose alarms are to be looked at.
     pub(crate) fn take_changed(&self, app_id: &AppId, count_max: usize) -> ChangedDevices {
-        self.state().changed.take(app_id, count_max)
+        self.state.lock().changed.take(app_id, count_max)
     }
 
     /// Puts back what was taken and could not be looked at.
@@ -108,29 +106,29 @@ impl LastHeardTimes {
 
     /// Notes that somebody begins to look at all devices of an application.
     pub(crate) fn begin_all(&self, app_id: &AppId) {
-        self.state().changed.begin_all(app_id);
+        self.state.lock().changed.begin_all(app_id);
     }
 
     /// Notes that somebody has looked at all devices of an application.
     pub(crate) fn end_all(&self, app_id: &AppId) {
-        self.state().changed.end_all(app_id);
+        self.state.lock().changed.end_all(app_id);
     }
 
     /// When a device was last heard, if it is remembered; and the time since which all that were heard are.
     pub(crate) fn last(&self, path: DevicePath<'_>) -> (Option<Timestamp>, Timestamp) {
-        self.state().times.last(path)
+        self.state.lock().times.last(path)
     }
 
     /// Forgets the devices of an application whose silence is not noticed.
     pub(crate) fn forget_application(&self, app_id: &AppId) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.changed.remove(app_id);
         state.times.forget_application(app_id);
     }
 
     /// Forgets everything, and remembers from now on.
     pub(crate) fn forget(&self, now: Timestamp) {
-        self.state().forget(now);
+        self.state.lock().forget(now);
     }
 
     fn make_room(&self, state: &mut HeardDevices, now: Timestamp) {
@@ -143,11 +141,6 @@ impl LastHeardTimes {
             // So that its devices are noted again with their next uplinks.
             state.times.lose_application(&app_id, now);
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, HeardDevices> {
-        // A panic elsewhere leaves the times usable.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

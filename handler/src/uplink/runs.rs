@@ -6,8 +6,9 @@ mod sums;
 mod table;
 mod worst;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use server::ledger::{Owner, Owners};
 use types::{AppId, Clock, Timestamp};
 
@@ -75,8 +76,7 @@ impl RunCounters {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        // A panic elsewhere leaves the counts usable.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }
 

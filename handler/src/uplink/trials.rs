@@ -1,10 +1,8 @@
 //! Counts of this process for candidates and their live versions. Others store them, and judge by them.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashMap;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use types::{AppId, DevId};
 
@@ -34,7 +32,7 @@ impl Trials {
 
     /// Adds counts. Those of an earlier candidate are dropped.
     pub(crate) fn put(&self, app_id: &AppId, counts: &Counts) {
-        let mut pending = self.pending();
+        let mut pending = self.pending.lock();
         if pending.contains_key(app_id) || pending.len() < APPLICATIONS_MAX {
             let known = pending.entry(app_id.clone()).or_default();
             if known.version < counts.version {
@@ -55,18 +53,13 @@ impl Trials {
 
     /// Adds what is not stored yet to the counts of an application's candidate.
     pub(crate) fn add_to(&self, app_id: &AppId, counts: &mut Counts) {
-        if let Some(more) = self.pending().get(app_id).filter(|more| more.version == counts.version) {
+        if let Some(more) = self.pending.lock().get(app_id).filter(|more| more.version == counts.version) {
             counts.add(more);
         }
     }
 
     /// Takes what is counted of all applications.
     pub(crate) fn take_all(&self) -> HashMap<AppId, Counts> {
-        std::mem::take(&mut self.pending())
-    }
-
-    fn pending(&self) -> MutexGuard<'_, HashMap<AppId, Counts>> {
-        // A panic elsewhere leaves the counts usable.
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::take(&mut self.pending.lock())
     }
 }

@@ -8,10 +8,10 @@ use std::{
     ops::Range,
     os::unix::fs::FileExt,
     path::PathBuf,
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use types::AppId;
 
 use super::listing::{Object, application};
@@ -158,7 +158,7 @@ impl Cache {
     }
 
     fn held(&self) -> MutexGuard<'_, CachedFiles> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 }
 

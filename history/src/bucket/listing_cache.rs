@@ -1,11 +1,8 @@
 //! Listings of a bucket for queries: it is listed at most every few seconds for each application.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
+use parking_lot::Mutex;
 use server::status::ErrorChain;
 use tokio::time::Instant;
 
@@ -37,7 +34,7 @@ impl ListingCache {
         url: &str,
         list: impl FnOnce() -> Result<Listing, Error>,
     ) -> Result<CachedListing, Error> {
-        let last = self.lock().get(app_id).cloned();
+        let last = self.0.lock().get(app_id).cloned();
         if let Some((_, look)) = last.as_ref().filter(|(when, _)| when.elapsed() < AGE_MAX) {
             return Ok(look.clone());
         }
@@ -55,18 +52,14 @@ impl ListingCache {
 
     /// Has the next query of an application list the bucket again.
     pub(super) fn forget(&self, app_id: &str) {
-        self.lock().remove(app_id);
+        self.0.lock().remove(app_id);
     }
 
     fn keep(&self, app_id: &str, look: &CachedListing) {
-        let mut listing_cache = self.lock();
+        let mut listing_cache = self.0.lock();
         if listing_cache.len() >= LISTS_MAX {
             listing_cache.clear();
         }
         listing_cache.insert(app_id.to_owned(), (Instant::now(), look.clone()));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, CachedListing)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,12 +3,10 @@
 use std::{
     collections::HashSet,
     mem,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
 };
 
+use parking_lot::Mutex;
 use types::Timestamp;
 
 use crate::{
@@ -139,7 +137,7 @@ impl<'a> Collector<'a> {
 
     /// Returns true if an uplink with an id up to `last` can have a place. Otherwise, the chart counts as cut.
     pub(crate) fn admits_any(&self, last: RecordId) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let first = state.oldest_with_room(self.uplinks_max);
         // Most charts have room for all.
         let is_admitted = first == 0 || last >= RecordId::first(moment::millis_up(self.slots.start(first)));
@@ -149,7 +147,7 @@ impl<'a> Collector<'a> {
 
     /// Puts uplinks together with those that were added before.
     pub(super) fn add(&self, uplinks: &Uplinks) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let fields = state.places(uplinks, self.slots.count);
         for (id, numbers) in uplinks.each() {
             let slot = self.slots.slot(id);
@@ -169,8 +167,7 @@ impl<'a> Collector<'a> {
     /// The chart of what was added, without files that could not be read.
     pub(crate) fn into_chart(self, is_cut: bool, skipped: Vec<Skipped>) -> Chart {
         let Self { slots, state, .. } = self;
-        let CollectedUplinks { fields, left_out, examined, is_cut: has_given_up, .. } =
-            state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let CollectedUplinks { fields, left_out, examined, is_cut: has_given_up, .. } = state.into_inner();
         let fields =
             fields.into_iter().map(|Field { path, values }| ChartField { path, points: points(slots, &values) });
         Chart {
@@ -181,10 +178,6 @@ impl<'a> Collector<'a> {
             fields: fields.filter(|field| !field.points.is_empty()).collect(),
             skipped,
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, CollectedUplinks> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

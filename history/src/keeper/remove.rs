@@ -23,7 +23,7 @@ use crate::{
 impl Keeper {
     /// Deletes what is recorded so far.
     pub(crate) fn remove(&self, app_id: &AppId, dev_id: Option<&DevId>) -> Result<(), Error> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let change = self.disk.change()?;
         let last = RecordId::last(self.now());
         let removal = Removal { app_id: app_id.to_string(), dev_id: dev_id.map(DevId::to_string), last };

@@ -66,7 +66,7 @@ impl Keeper {
 
     /// Seals everything.
     pub(crate) fn seal_now(&self) -> Result<(), Error> {
-        self.seal_until(u64::MAX, &mut self.state())
+        self.seal_until(u64::MAX, &mut self.state.lock())
     }
 
     fn seal_until(&self, millis: u64, state: &mut PassState) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! Has a bucket show what this directory has: files are put there, and those that are gone here are deleted there.
 
-use std::{collections::BTreeSet, sync::PoisonError, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use metrics::{counter, describe_counter};
 use server::status::ErrorChain;
@@ -47,15 +47,15 @@ impl Keeper {
 
     /// Has it upload soon.
     pub(super) fn wake_uploads(&self) {
-        self.signal().is_upload_wanted = true;
+        self.signal.lock().is_upload_wanted = true;
         self.changed.notify_all();
     }
 
     /// Waits, if so wanted only until there are files. False once it is closed.
     fn wait_for_files(&self, time: Duration, ends_early: bool) -> bool {
         let is_idle = |signal: &mut Signal| !(signal.is_closed || ends_early && signal.is_upload_wanted);
-        let waited = self.changed.wait_timeout_while(self.signal(), time, is_idle);
-        let (mut signal, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut signal = self.signal.lock();
+        self.changed.wait_while_for(&mut signal, is_idle, time);
         signal.is_upload_wanted = false;
         !signal.is_closed
     }
@@ -103,7 +103,7 @@ impl Keeper {
                 }
             }
         }
-        if is_new && let Err(error) = self.finish_removals(&mut self.state()) {
+        if is_new && let Err(error) = self.finish_removals(&mut self.state.lock()) {
             // They are hidden, and the next look at all files tries it again.
             tracing::error!(error = %ErrorChain(&error), "what another handler has removed is not deleted here yet");
         }
@@ -113,7 +113,7 @@ impl Keeper {
 
     /// Deletes files so old that their own handler would have deleted them, if it still ran.
     fn delete_abandoned(&self, bucket: &Bucket, listing: &Listing) -> Result<(), Error> {
-        if !self.state().steadiness.is_steady() {
+        if !self.state.lock().steadiness.is_steady() {
             return Ok(());
         }
         let now = self.now();

@@ -2,12 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
 };
 
+use parking_lot::Mutex;
 use types::{DevId, Timestamp};
 
 use crate::{Error, RecordId};
@@ -50,12 +48,12 @@ impl<'a> Heard<'a> {
 
     /// Returns true if an uplink with this id, or a later one, of the device is known.
     pub(crate) fn knows(&self, dev_id: &[u8], id: RecordId) -> bool {
-        self.last().ids.get(dev_id).is_some_and(|last| *last >= id)
+        self.last.lock().ids.get(dev_id).is_some_and(|last| *last >= id)
     }
 
     /// Notes an uplink of a device.
     pub(crate) fn note(&self, dev_id: &[u8], id: RecordId) {
-        let mut last = self.last();
+        let mut last = self.last.lock();
         if let Some(known) = last.ids.get_mut(dev_id) {
             *known = id.max(*known);
         } else if last.ids.len() < self.devices_max {
@@ -67,16 +65,12 @@ impl<'a> Heard<'a> {
 
     /// The answer; `is_partial` also if uplinks may be in what was not read.
     pub(crate) fn into_times(self, is_partial: bool) -> LastHeard {
-        let Last { ids, is_full } = self.last.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Last { ids, is_full } = self.last.into_inner();
         let time = |(dev_id, id): (Box<[u8]>, RecordId)| {
             let dev_id: DevId = str::from_utf8(&dev_id).ok()?.parse().ok()?;
             Some((dev_id, id.recorded()))
         };
         LastHeard { times: ids.into_iter().filter_map(time).collect(), is_partial: is_partial || is_full }
-    }
-
-    fn last(&self) -> MutexGuard<'_, Last> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

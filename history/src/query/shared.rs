@@ -1,9 +1,8 @@
 //! The best records while several threads look for them.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
 
 use crate::{
     Error, Record, RecordId,
@@ -28,7 +27,7 @@ impl<'a> Shared<'a> {
     }
 
     pub(crate) fn bound(&self) -> Bound {
-        self.best().bound()
+        self.best.lock().bound()
     }
 
     /// Returns true if a record with an id from `first` to `last` could be among the best.
@@ -43,7 +42,7 @@ impl<'a> Shared<'a> {
 
     /// Returns the maximum number of records.
     pub(crate) fn limit(&self) -> usize {
-        self.best().limit()
+        self.best.lock().limit()
     }
 
     /// Puts ids into the order of the query.
@@ -60,7 +59,7 @@ impl<'a> Shared<'a> {
             return;
         }
         if let Some(record) = record() {
-            let mut best = self.best();
+            let mut best = self.best.lock();
             if best.bound().admits(id) {
                 best.insert(record);
             }
@@ -69,10 +68,6 @@ impl<'a> Shared<'a> {
 
     /// Puts the records in order.
     pub(crate) fn into_records(self) -> BestRecords {
-        self.best.into_inner().unwrap_or_else(PoisonError::into_inner).into_records()
-    }
-
-    fn best(&self) -> MutexGuard<'_, Best> {
-        self.best.lock().unwrap_or_else(PoisonError::into_inner)
+        self.best.into_inner().into_records()
     }
 }

@@ -5,10 +5,11 @@ use std::{
     collections::BTreeSet,
     mem,
     pin::pin,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use futures::TryStreamExt;
+use parking_lot::Mutex;
 
 use super::{
     Reader, in_threads,
@@ -72,7 +73,7 @@ impl Reader {
         let overlaps = Overlaps::of(sources.iter().map(|source| (source.first(), source.last())));
         let collector = Collector::new(query, corrections, overlaps, is_stopped);
         let skipped = Mutex::new(foreign);
-        let skip = |file| skipped.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+        let skip = |file| skipped.lock().push(file);
         in_threads(&sources, &|source| {
             collector.check()?;
             if collector.admits_any(source.last()) {
@@ -81,7 +82,7 @@ impl Reader {
                 Ok(())
             }
         })?;
-        let mut skipped = skipped.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut skipped = skipped.into_inner();
         skipped.sort();
         skipped.dedup();
         self.report(&skipped);

@@ -2,9 +2,10 @@
 
 use std::{
     mem,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    sync::{Arc, atomic::AtomicBool},
 };
 
+use parking_lot::Mutex;
 use types::{AppId, Timestamp};
 
 use super::{
@@ -38,12 +39,12 @@ impl Reader {
         foreign.extend(objects.skipped.take());
         let heard = Heard::new(is_stopped);
         let skipped = Mutex::new(foreign);
-        let skip = |file| skipped.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+        let skip = |file| skipped.lock().push(file);
         in_threads(&sources, &|source| {
             heard.check()?;
             read(source, &objects, (&filter, &heard), &skip)
         })?;
-        let mut skipped = skipped.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut skipped = skipped.into_inner();
         skipped.sort();
         skipped.dedup();
         self.report(&skipped);

@@ -1,12 +1,9 @@
 //! Permits of applications to read: one reads with one query at a time, few read at once, and no owner keeps others
 //! waiting with many applications.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, hash::Hash, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use types::AppId;
 
@@ -53,7 +50,7 @@ async fn acquire(semaphore: Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Erro
 
 /// The semaphore of a key, with so many permits if nobody uses it yet.
 fn of<K: Eq + Hash>(semaphores: &Semaphores<K>, key: K, permits: usize) -> Arc<Semaphore> {
-    let mut semaphores = semaphores.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut semaphores = semaphores.lock();
     semaphores.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
     Arc::clone(semaphores.entry(key).or_insert_with(|| Arc::new(Semaphore::new(permits))))
 }

@@ -1,13 +1,9 @@
 //! Parts of a file that is elsewhere: what is needed of it is fetched once, in few requests.
 
-use std::{
-    fmt, io,
-    ops::Range,
-    slice,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, io, ops::Range, slice};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use crate::{Error, sealed::checksums::BLOCK_BYTES};
 
@@ -52,7 +48,7 @@ impl Parts {
 
     /// The reason for the first error, unless that was about a range outside of the file.
     pub(crate) fn failure(&self) -> Option<Failure> {
-        self.state().failure.take()
+        self.state.lock().failure.take()
     }
 
     /// Fetches what is missing of these ranges.
@@ -62,7 +58,7 @@ impl Parts {
             return Ok(());
         }
         let fetched = (self.fetch)(&missing);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match fetched {
             Ok(Some(parts)) => {
                 state.held.extend(missing.iter().map(|range| range.start).zip(parts));
@@ -75,7 +71,7 @@ impl Parts {
 
     /// Returns what has to be fetched for these ranges, and counts it.
     fn missing(&self, ranges: &[Range<u64>]) -> io::Result<Vec<Range<u64>>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.failure.is_some() {
             return Err(not_fetched());
         }
@@ -99,16 +95,12 @@ impl Parts {
     /// The bytes of a range.
     pub(super) fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
         self.need(slice::from_ref(&range))?;
-        self.state().find(&range).ok_or_else(not_fetched)
+        self.state.lock().find(&range).ok_or_else(not_fetched)
     }
 
     /// Drops all parts but the first.
     pub(super) fn release(&self) {
-        self.state().held.truncate(1);
-    }
-
-    fn state(&self) -> MutexGuard<'_, FetchedParts> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().held.truncate(1);
     }
 }
 
@@ -169,7 +161,7 @@ mod tests {
         let noted = Arc::clone(&fetched);
         let part = |range: &Range<u64>| range.clone().map(|position| (position / BLOCK_BYTES) as u8).collect::<Bytes>();
         let fetch = move |ranges: &[Range<u64>]| {
-            noted.lock().unwrap().extend_from_slice(ranges);
+            noted.lock().extend_from_slice(ranges);
             Ok(Some(ranges.iter().map(part).collect()))
         };
         (Parts::new(BYTES, Box::new(fetch)), fetched)
@@ -180,16 +172,16 @@ mod tests {
         let (parts, fetched) = parts();
         let ranges = [300_000..300_001, 5000..5001, 40_000..50_000, 9000..9000];
         parts.need(&ranges).unwrap();
-        assert_eq!(*fetched.lock().unwrap(), [4096..53_248, 299_008..303_104]);
+        assert_eq!(*fetched.lock(), [4096..53_248, 299_008..303_104]);
         parts.need(&ranges).unwrap();
         assert_eq!(parts.read(8191..8194).unwrap(), [1, 2, 2][..]);
-        assert_eq!(fetched.lock().unwrap().len(), 2);
+        assert_eq!(fetched.lock().len(), 2);
         parts.read(BYTES - 1..BYTES).unwrap();
         // What was fetched first stays.
         parts.release();
         assert_eq!(parts.read(40_000..40_001).unwrap(), [9][..]);
         assert_eq!(parts.read(300_000..300_001).unwrap(), [73][..]);
-        assert_eq!(fetched.lock().unwrap().len(), 4);
+        assert_eq!(fetched.lock().len(), 4);
         assert!(parts.failure().is_none());
     }
 
@@ -199,7 +191,7 @@ mod tests {
         for range in [BYTES - 1..BYTES + 1, u64::MAX - 1..u64::MAX] {
             assert!(parts.read(range).is_err());
         }
-        assert!(parts.failure().is_none() && fetched.lock().unwrap().is_empty());
+        assert!(parts.failure().is_none() && fetched.lock().is_empty());
     }
 
     #[test]
@@ -210,7 +202,7 @@ mod tests {
         parts.read(600_000..800_000).unwrap_err();
         // Nothing more is asked for.
         parts.read(600_000..600_001).unwrap_err();
-        assert_eq!(fetched.lock().unwrap().len(), 1);
+        assert_eq!(fetched.lock().len(), 1);
         assert!(matches!(parts.failure(), Some(Failure::Whole)));
     }
 

@@ -2,8 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::Arc,
 };
+
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::{
     Error,
@@ -61,12 +63,12 @@ impl Disk {
 
     /// Keeps records where they are while sources are listed.
     pub(crate) fn still(&self) -> RwLockReadGuard<'_, ()> {
-        self.moving.read().unwrap_or_else(PoisonError::into_inner)
+        self.moving.read()
     }
 
     /// Waits until nobody lists sources.
     pub(crate) fn moving(&self) -> RwLockWriteGuard<'_, ()> {
-        self.moving.write().unwrap_or_else(PoisonError::into_inner)
+        self.moving.write()
     }
 
     /// Waits until no other process changes sealed files.

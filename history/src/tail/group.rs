@@ -4,12 +4,13 @@
 use std::{
     mem,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::watch;
 use types::Clock;
 
@@ -123,7 +124,7 @@ impl Queue {
             return Err(Loss::TooLarge);
         }
         let now = moment::millis(self.clock.now());
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let waiting = state.next.bytes + state.writing;
         // One record may always wait, whatever the bound.
         if state.is_closed || (waiting > 0 && waiting + bytes > self.bytes_max) {
@@ -160,19 +161,19 @@ impl Queue {
     fn set(&self, flag: &AtomicBool) {
         if !flag.swap(true, Ordering::AcqRel) {
             // With the lock, the thread that writes either sees it or waits already.
-            drop(self.state());
+            drop(self.state.lock());
             self.changed.notify_one();
         }
     }
 
     /// Waits for a group that is due. None once the queue is closed and empty.
     pub(crate) fn take(&self) -> Option<Group> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         while state.next.records == 0 || !(state.is_closed || state.next.progress.is_due.load(Ordering::Acquire)) {
             if state.is_closed {
                 return None;
             }
-            state = self.wait_for_change(state);
+            self.wait_for_change(&mut state);
         }
         let group = mem::take(&mut state.next);
         state.writing = group.bytes;
@@ -180,16 +181,12 @@ impl Queue {
     }
 
     /// Waits until a record or a flag may have changed. Records for which nobody waits are due if nothing does.
-    fn wait_for_change<'a>(&self, state: MutexGuard<'a, GroupState>) -> MutexGuard<'a, GroupState> {
+    fn wait_for_change(&self, state: &mut MutexGuard<'_, GroupState>) {
         if !state.next.progress.is_unawaited.load(Ordering::Acquire) {
-            return self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        let waited = self.changed.wait_timeout(state, UNAWAITED_MAX);
-        let (state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-        if timeout.timed_out() {
+            self.changed.wait(state);
+        } else if self.changed.wait_for(state, UNAWAITED_MAX).timed_out() {
             state.next.progress.is_due.store(true, Ordering::Release);
         }
-        state
     }
 
     /// Tells the futures that wait for a group the result of writing it.
@@ -207,7 +204,7 @@ impl Queue {
 
     /// Keeps the room of a block that was written for one that comes.
     fn reuse(&self, block: Option<RawBlock>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.writing = 0;
         if let Some(RawBlock { mut bytes, .. }) = block.filter(|block| block.bytes.capacity() <= 2 * BLOCK_BYTES) {
             bytes.clear();
@@ -217,12 +214,8 @@ impl Queue {
 
     /// Takes no more records.
     pub(crate) fn close(&self) {
-        self.state().is_closed = true;
+        self.state.lock().is_closed = true;
         self.changed.notify_all();
-    }
-
-    fn state(&self) -> MutexGuard<'_, GroupState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

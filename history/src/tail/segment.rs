@@ -4,8 +4,9 @@ use std::{
     fs::{self, File},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
-    sync::{PoisonError, RwLock},
 };
+
+use parking_lot::RwLock;
 
 use crate::{
     Error,
@@ -142,12 +143,12 @@ impl Segment {
 
     /// Reads the index of its blocks as it is now.
     pub(crate) fn index<T>(&self, read: impl FnOnce(&Index) -> T) -> T {
-        read(&self.index.read().unwrap_or_else(PoisonError::into_inner))
+        read(&self.index.read())
     }
 
     /// Adds blocks that were written to the file.
     pub(crate) fn extend(&self, add: impl FnOnce(&mut Index)) {
-        add(&mut self.index.write().unwrap_or_else(PoisonError::into_inner));
+        add(&mut self.index.write());
     }
 
     /// Reads one of its blocks.

@@ -3,12 +3,13 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use futures::{Stream, StreamExt};
+use parking_lot::Mutex;
 use server::ledger::{Budget, Charge, Exceeded, Owner};
 use types::{AppId, Credential};
 
@@ -62,7 +63,7 @@ pub(crate) struct OpenConnection {
 impl Drop for OpenConnection {
     fn drop(&mut self) {
         metrics::disconnected();
-        let mut open = self.connections.lock();
+        let mut open = self.connections.open.lock();
         if let Some(connections) = open.get_mut(&self.app_id) {
             connections.remove(&self.number);
             if connections.is_empty() {
@@ -98,7 +99,7 @@ impl OpenConnections {
         owner: &Owner,
     ) -> Result<OpenConnection, TooMany> {
         let app_id = permissions.app_id.clone();
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let present = open.get(&app_id);
         let mut uses = present.into_iter().flatten().filter(|(_, connection)| connection.session == *session);
         let previous = uses.next().map(|(number, _)| *number);
@@ -121,7 +122,7 @@ impl OpenConnections {
 
     /// The number of open connections.
     pub(crate) fn count(&self) -> usize {
-        self.lock().values().map(HashMap::len).sum()
+        self.open.lock().values().map(HashMap::len).sum()
     }
 
     /// Checks credentials again, as they come, and ends the connections of those that are invalid or have other rights
@@ -158,7 +159,7 @@ impl OpenConnections {
 
     /// The credentials of the applications that are due, each once, however many connections use it.
     pub(crate) fn credentials(&self, is_due: impl Fn(&AppId) -> bool) -> HashSet<(AppId, Credential)> {
-        let open = self.lock();
+        let open = self.open.lock();
         let due = open.iter().filter(|(app_id, _)| is_due(app_id));
         let used: HashSet<_> =
             due.flat_map(|(app_id, of)| of.values().map(move |it| (app_id, &it.credential))).collect();
@@ -167,15 +168,10 @@ impl OpenConnections {
 
     /// Ends the connections of a credential for which there is a `reason`.
     fn end(&self, app_id: &AppId, credential: &Credential, reason: impl Fn(&Connection) -> Option<DisconnectReason>) {
-        let open = self.lock();
+        let open = self.open.lock();
         let connections = open.get(app_id).into_iter().flat_map(HashMap::values);
         for connection in connections.filter(|connection| connection.credential == *credential) {
             reason(connection).into_iter().for_each(|reason| connection.disconnect.end(reason));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<AppId, HashMap<u64, Connection>>> {
-        // No panic can leave the map half changed.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

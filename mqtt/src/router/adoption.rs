@@ -1,11 +1,9 @@
 //! Takes over the sessions of processes that no longer live, and those that this process claimed without serving them.
 
-use std::{
-    collections::HashSet,
-    sync::{MutexGuard, PoisonError},
-};
+use std::collections::HashSet;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use parking_lot::MutexGuard;
 use server::status::ErrorChain;
 use types::AppId;
 
@@ -83,7 +81,6 @@ impl Router {
     }
 
     fn live_processes(&self) -> MutexGuard<'_, HashSet<String>> {
-        // No panic can leave it half changed.
-        self.live_processes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.live_processes.lock()
     }
 }

@@ -8,11 +8,9 @@ mod reading;
 mod saving;
 mod subscribers;
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use server::ledger::Owner;
 use tokio::sync::oneshot;
 use types::{AppId, Credential, Timestamp};
@@ -323,8 +321,7 @@ impl Application {
     }
 
     fn lock(&self) -> MutexGuard<'_, Subscribers> {
-        // No panic can leave it half changed.
-        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.subscribers.lock()
     }
 }
 

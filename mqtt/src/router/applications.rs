@@ -1,10 +1,8 @@
 //! The applications that have sessions.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use types::AppId;
 
 use super::application::Application;
@@ -15,12 +13,11 @@ pub(super) struct Applications(pub(super) RwLock<HashMap<AppId, Arc<Application>
 
 impl Applications {
     pub(super) fn read(&self) -> RwLockReadGuard<'_, HashMap<AppId, Arc<Application>>> {
-        // No panic can leave the map half changed.
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.read()
     }
 
     pub(super) fn write(&self) -> RwLockWriteGuard<'_, HashMap<AppId, Arc<Application>>> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.0.write()
     }
 
     /// Drops messages of an owner that has more memory than its share, until it has not: those of its applications that

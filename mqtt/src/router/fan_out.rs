@@ -1,9 +1,10 @@
 //! Publications to many sessions, in parts that take turns with those of other owners. Whatever else there is to do goes
 //! between them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use fair_queue::{Costs, FairQueue, Turn};
+use parking_lot::Mutex;
 use tokio::{runtime::Handle, task::yield_now};
 
 use super::{
@@ -34,7 +35,7 @@ impl FanOut {
     /// Goes on with the publications of an application when it is its turn.
     pub(super) fn start(self: &Arc<Self>, application: Arc<Application>) {
         let Ok(runtime) = Handle::try_current() else { return self.finish(&application) };
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         turns.queue.push(&application.owner().to_string().into(), 0, application);
         if !std::mem::replace(&mut turns.is_running, true) {
             let this = Arc::clone(self);
@@ -56,7 +57,7 @@ impl FanOut {
     }
 
     fn done(&self, turn: Turn, cost: u64, unfinished: Option<Arc<Application>>) {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         turns.queue.done(turn, Some(cost));
         if let Some(application) = unfinished {
             turns.queue.push(&application.owner().to_string().into(), 0, application);
@@ -64,7 +65,7 @@ impl FanOut {
     }
 
     fn next(&self) -> Option<(Turn, Arc<Application>)> {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let next = turns.queue.pop(0, |_| true);
         turns.is_running = next.is_some();
         next
@@ -80,10 +81,5 @@ impl FanOut {
             application.start_saving(durable);
         }
         part
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Turns> {
-        // No panic can leave it half changed.
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,8 @@
 //! The applications of which this process may own sessions that it does not have in memory.
 
-use std::{
-    collections::HashSet,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashSet;
 
+use parking_lot::Mutex;
 use types::AppId;
 
 /// Applications of which a claim failed halfway: the store may name this process as the owner of a session of theirs
@@ -29,13 +27,8 @@ impl Unserved {
 
     /// Takes all applications, to try again.
     pub(super) fn take(&self) -> Vec<Claiming<'_>> {
-        let app_ids = std::mem::take(&mut *self.lock());
+        let app_ids = std::mem::take(&mut *self.0.lock());
         app_ids.iter().map(|app_id| self.claiming(app_id)).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashSet<AppId>> {
-        // No panic can leave it half changed.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -53,7 +46,7 @@ impl Claiming<'_> {
 impl Drop for Claiming<'_> {
     fn drop(&mut self) {
         if !self.is_served {
-            self.unserved.lock().insert(self.app_id.clone());
+            self.unserved.0.lock().insert(self.app_id.clone());
         }
     }
 }

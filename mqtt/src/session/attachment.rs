@@ -1,7 +1,8 @@
 //! The use of a session by the connection that has it.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
+use parking_lot::MutexGuard;
 use types::Timestamp;
 
 use super::{Presence, Session, SessionState, disconnect::Disconnect, outbox::Sending};

@@ -3,12 +3,13 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use ::metrics::Gauge;
+use parking_lot::Mutex;
 use server::ledger::{Budget, BudgetSettings, Charge, Exceeded, Ledger, Owner, Owners};
 use types::{AppId, Clock};
 
@@ -142,7 +143,7 @@ impl ApplicationMemory {
 
     /// Charges the owner with what is used, and some more; an error if that exceeds its share.
     pub(crate) fn settle(&self) -> Result<(), Exceeded> {
-        let mut charge = self.lock();
+        let mut charge = self.charge.lock();
         let owner = self.owner();
         if charge.as_ref().is_none_or(|(charged, _)| *charged != owner) {
             // Given back first: it may be the same budget of the same user.
@@ -165,11 +166,6 @@ impl ApplicationMemory {
             self.charged.store(if is_ample { ample } else { used }, Ordering::Relaxed);
         }
         Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<(Owner, Charge)>> {
-        // No panic can leave it half changed.
-        self.charge.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,13 +3,14 @@
 use std::{
     ops::Range,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
 use bytes::Bytes;
 use mqtt5_protocol::Properties;
+use parking_lot::Mutex;
 use store::Key;
 
 use crate::session::{
@@ -155,7 +156,7 @@ impl Drop for LoggedMessage {
     fn drop(&mut self) {
         if !self.is_disowned.load(Ordering::Relaxed) {
             let release = Release { key: self.key.clone(), recipients: std::mem::take(&mut self.recipients) };
-            self.released.lock().unwrap_or_else(PoisonError::into_inner).push(release);
+            self.released.lock().push(release);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Ownership of a session: if it is stored, and if this process may still write for it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use store::Version;
 
 /// The ownership of one session. It outlives the session, as long as messages in the log name it as a recipient.
@@ -31,7 +32,7 @@ impl Ownership {
 
     /// The version of the record that makes this process the owner; none if it is not.
     pub(crate) fn version(&self) -> Option<Version> {
-        match *self.lock() {
+        match *self.owner.lock() {
             Owner::Own { version, .. } => Some(version),
             _ => None,
         }
@@ -39,7 +40,7 @@ impl Ownership {
 
     /// Returns the name of the session among the recipients in the log; none if this process does not own it.
     pub(crate) fn recipient(&self) -> Option<Arc<str>> {
-        match &*self.lock() {
+        match &*self.owner.lock() {
             Owner::Own { recipient, .. } => Some(Arc::clone(recipient)),
             _ => None,
         }
@@ -47,23 +48,18 @@ impl Ownership {
 
     /// Returns true if another process owns the session.
     pub(crate) fn is_lost(&self) -> bool {
-        matches!(*self.lock(), Owner::Other)
+        matches!(*self.owner.lock(), Owner::Other)
     }
 
     pub(crate) fn own(&self, version: Version, recipient: Arc<str>) {
-        *self.lock() = Owner::Own { version, recipient };
+        *self.owner.lock() = Owner::Own { version, recipient };
     }
 
     pub(crate) fn lose(&self) {
-        *self.lock() = Owner::Other;
+        *self.owner.lock() = Owner::Other;
     }
 
     pub(crate) fn delete(&self) {
-        *self.lock() = Owner::Deleted;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Owner> {
-        // No panic can leave it half changed.
-        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.owner.lock() = Owner::Deleted;
     }
 }

@@ -1,10 +1,8 @@
 //! Finds messages that are too old, by the clock, once it can be trusted.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use types::{Clock, Timestamp};
 
@@ -50,7 +48,7 @@ impl Aging {
 
     fn before(&self, age: Duration) -> Option<Timestamp> {
         let (time, at) = (self.clock.now(), Instant::now());
-        let mut last = self.last();
+        let mut last = self.last.lock();
         let passed = at.duration_since(last.at);
         let expected = last.time.as_millis().saturating_add(millis(passed));
         if time.as_millis().abs_diff(expected) > (JUMP + passed / 1000).as_millis() as u64 {
@@ -59,11 +57,6 @@ impl Aging {
         (last.time, last.at) = (time, at);
         let is_steady = at.duration_since(last.even_since) >= STEADY;
         is_steady.then(|| Timestamp::from_millis(time.as_millis().saturating_sub(millis(age))))
-    }
-
-    fn last(&self) -> MutexGuard<'_, Reading> {
-        // No panic can leave it half changed.
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,10 +3,10 @@
 use std::{
     num::NonZeroUsize,
     ops::{Add, Sub},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use lru::LruCache;
+use parking_lot::Mutex;
 
 use crate::destination::{Destination, Part};
 
@@ -63,50 +63,45 @@ impl Sizes {
 
     /// At least as much as there is; none if that is not known.
     pub(super) fn at_most(&self, destination: &Destination, part: Part) -> Option<Size> {
-        self.known().get(&(destination.clone(), part)).map(|known| known.size)
+        self.known.lock().get(&(destination.clone(), part)).map(|known| known.size)
     }
 
     /// Exactly as much as there is; none if it has to be counted.
     pub(super) fn exactly(&self, destination: &Destination, part: Part) -> Option<Size> {
-        let known = self.known().get(&(destination.clone(), part)).copied();
+        let known = self.known.lock().get(&(destination.clone(), part)).copied();
         known.filter(|known| known.is_exact && !self.is_shared).map(|known| known.size)
     }
 
     /// Says that it is going to be counted. If some is removed meanwhile, the result is not exact.
     pub(super) fn begin_count(&self, destination: &Destination, part: Part) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         // Until then nobody can rely on it.
         let unknown = CachedSize { size: Size { messages: usize::MAX / 2, bytes: usize::MAX / 2 }, is_exact: true };
         known.get_or_insert_mut((destination.clone(), part), || unknown).is_exact = true;
     }
 
     pub(super) fn counted(&self, destination: &Destination, part: Part, size: Size) {
-        if let Some(known) = self.known().get_mut(&(destination.clone(), part)) {
+        if let Some(known) = self.known.lock().get_mut(&(destination.clone(), part)) {
             known.size = size;
         }
     }
 
     /// Some is added with a commit that removes some, or was.
     pub(super) fn changed(&self, destination: &Destination, part: Part, added: Size, removed: Size) {
-        if let Some(known) = self.known().get_mut(&(destination.clone(), part)) {
+        if let Some(known) = self.known.lock().get_mut(&(destination.clone(), part)) {
             known.size = known.size + added - removed;
         }
     }
 
     /// Some was removed, so there is less than is known.
     pub(super) fn removed(&self, destination: &Destination, part: Part) {
-        if let Some(known) = self.known().get_mut(&(destination.clone(), part)) {
+        if let Some(known) = self.known.lock().get_mut(&(destination.clone(), part)) {
             known.is_exact = false;
         }
     }
 
     /// Nobody knows how much there is.
     pub(super) fn forget(&self, destination: &Destination, part: Part) {
-        self.known().pop(&(destination.clone(), part));
-    }
-
-    fn known(&self) -> MutexGuard<'_, LruCache<(Destination, Part), CachedSize>> {
-        // No panic can leave it half changed.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().pop(&(destination.clone(), part));
     }
 }

@@ -1,11 +1,9 @@
 //! The progress of a worker while it has messages for its destination: how often those at the front were sent, and since
 //! when nothing gets through. It is in memory, and ends with the worker.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashMap;
 
+use parking_lot::Mutex;
 use store::Key;
 use types::Timestamp;
 
@@ -40,49 +38,44 @@ impl Progress {
     /// Notes that nothing gets through.
     pub(super) fn failed(&self, now: Timestamp, reason: &str) {
         let reason = reason.chars().take(REASON_CHARS_MAX).collect();
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let since = state.failing.as_ref().map_or(now, |failing| failing.since);
         state.failing = Some(Failing { since, last: now, reason });
     }
 
     /// Notes that messages get through.
     pub(super) fn succeeded(&self) {
-        self.state().failing = None;
+        self.0.lock().failing = None;
     }
 
     /// Notes how often the messages at the front were sent.
     pub(super) fn note_attempts(&self, attempts: &HashMap<Key, u32>) {
-        self.state().attempts.clone_from(attempts);
+        self.0.lock().attempts.clone_from(attempts);
     }
 
     /// Notes when the next attempts begin, or that they have begun.
     pub(super) fn pauses_until(&self, next: Option<Timestamp>) {
-        self.state().next = next;
+        self.0.lock().next = next;
     }
 
     /// Forgets everything, because another process delivers.
     pub(super) fn forget(&self) {
-        *self.state() = RetryState::default();
+        *self.0.lock() = RetryState::default();
     }
 
     /// None while messages get through, or none was sent yet.
     pub(crate) fn failing(&self) -> Option<Failing> {
-        self.state().failing.clone()
+        self.0.lock().failing.clone()
     }
 
     /// When the next attempts begin; none while there is no pause after failures.
     pub(crate) fn next(&self) -> Option<Timestamp> {
-        self.state().next
+        self.0.lock().next
     }
 
     /// Number of times that a message was sent, as far as that is known.
     pub(crate) fn attempts(&self, message: &Key) -> u32 {
-        self.state().attempts.get(message).copied().unwrap_or_default()
-    }
-
-    fn state(&self) -> MutexGuard<'_, RetryState> {
-        // No panic can leave it half changed.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().attempts.get(message).copied().unwrap_or_default()
     }
 }
 

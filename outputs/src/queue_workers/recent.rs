@@ -7,11 +7,12 @@ use std::{
     cmp::Reverse,
     collections::{BinaryHeap, HashMap, VecDeque},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use server::ledger::Owner;
 use types::Timestamp;
 
@@ -90,15 +91,15 @@ impl RecentDeliveries {
 
     /// Forgets a destination, which was deleted.
     pub(crate) fn forget(&self, (owner, destination): (&Owner, &Destination)) {
-        self.rings().remove(owner, destination);
+        self.rings.lock().remove(owner, destination);
     }
 
     fn known(&self, (owner, destination): (&Owner, &Destination)) -> Option<Arc<Ring>> {
-        self.rings().owners.get(owner)?.get(destination).cloned()
+        self.rings.lock().owners.get(owner)?.get(destination).cloned()
     }
 
     fn ring(&self, (owner, destination): (&Owner, &Destination)) -> Arc<Ring> {
-        let mut rings = self.rings();
+        let mut rings = self.rings.lock();
         if let Some(ring) = rings.owners.get(owner).and_then(|of_owner| of_owner.get(destination)) {
             return ring.clone();
         }
@@ -110,11 +111,6 @@ impl RecentDeliveries {
         rings.owners.entry(owner.clone()).or_default().insert(destination.clone(), ring.clone());
         rings.count += 1;
         ring
-    }
-
-    fn rings(&self) -> MutexGuard<'_, Rings> {
-        // No panic can leave it half changed.
-        self.rings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -182,8 +178,7 @@ impl Ring {
     }
 
     fn messages(&self) -> MutexGuard<'_, Option<VecDeque<FinishedDelivery>>> {
-        // No panic can leave it half changed.
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+        self.messages.lock()
     }
 }
 

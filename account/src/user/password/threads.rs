@@ -4,10 +4,11 @@
 //! a flood of logins would leave that much on every thread.
 
 use std::{
-    sync::{Arc, Mutex, mpsc},
+    sync::{Arc, mpsc},
     thread,
 };
 
+use parking_lot::Mutex;
 use server::system::lower_priority;
 
 use crate::{Error, Result};
@@ -54,11 +55,7 @@ impl ThreadPool {
 
 fn run(waiting: &Mutex<mpsc::Receiver<Work>>) {
     loop {
-        let next = match waiting.lock() {
-            Ok(waiting) => waiting.recv(),
-            Err(_) => return,
-        };
-        let Ok(work) = next else { return };
+        let Ok(work) = waiting.lock().recv() else { return };
         work();
     }
 }

@@ -4,7 +4,6 @@ use std::{
     collections::HashMap,
     hash::{BuildHasher, RandomState},
     num::NonZeroUsize,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -12,6 +11,7 @@ use bridge::{Error, codec::single_flight::is_final, hand_over::network::Route};
 use client::chirpstack::ChirpStackClient;
 use link::backoff::Backoff;
 use lru::LruCache;
+use parking_lot::Mutex;
 use server::status::ErrorChain;
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
@@ -106,19 +106,14 @@ impl Routes {
             // The last answer is good enough until there is another: names hardly ever change.
             Err(error) => self.known(id, Duration::MAX).ok_or(error)?,
         };
-        self.names().put(id.to_owned(), (Instant::now(), name.clone()));
+        self.names.lock().put(id.to_owned(), (Instant::now(), name.clone()));
         Ok(name)
     }
 
     fn known(&self, id: &str, age_max: Duration) -> Option<Option<String>> {
-        let mut names = self.names();
+        let mut names = self.names.lock();
         let (when, name) = names.get(id)?;
         (when.elapsed() < age_max).then(|| name.clone())
-    }
-
-    fn names(&self) -> MutexGuard<'_, LruCache<String, (Instant, Option<String>)>> {
-        // A panic elsewhere leaves the names usable.
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

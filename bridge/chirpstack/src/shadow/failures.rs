@@ -1,12 +1,9 @@
 //! Failures that ChirpStack reports in `log` events, and the uplinks that they belong to, by deduplication id.
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{num::NonZeroUsize, time::Duration};
 
 use lru::LruCache;
+use parking_lot::Mutex;
 use tokio::{sync::oneshot, time::timeout};
 
 /// Maximum number of failures, and of uplinks, that are remembered until the other comes.
@@ -31,7 +28,7 @@ impl Failures {
     }
 
     pub(super) fn add(&self, deduplication_id: String, description: String) {
-        let mut unmatched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unmatched = self.0.lock();
         match unmatched.uplinks.pop(&deduplication_id) {
             // It fails if the uplink has just stopped waiting.
             Some(uplink) => _ = uplink.send(description),
@@ -42,7 +39,7 @@ impl Failures {
     /// Waits for the description of the codec's failure in ChirpStack; `None` if it did not fail.
     pub(super) async fn of(&self, deduplication_id: &str) -> Option<String> {
         let description = {
-            let mut unmatched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut unmatched = self.0.lock();
             if let Some(description) = unmatched.descriptions.pop(deduplication_id) {
                 return Some(description);
             }

@@ -1,13 +1,11 @@
 //! The events of ChirpStack's Redis stream, device by device.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use bridge::{metrics, publish::output::Payload, receive::lanes::Lanes};
 use futures::future::BoxFuture;
 use link::redis::StreamEntry;
+use parking_lot::Mutex;
 
 use crate::event::{
     forms::{UP, entry, topic},
@@ -52,7 +50,7 @@ struct DroppedNames(Mutex<BTreeSet<String>>);
 impl DroppedNames {
     /// Remembers `name`, and returns true if it is new. Once the set is full, further names count as old.
     fn is_first(&self, name: &str) -> bool {
-        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.0.lock();
         names.len() < NAMES_MAX && names.insert(name.to_owned())
     }
 }

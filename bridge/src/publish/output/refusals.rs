@@ -4,14 +4,11 @@
 //! places that all devices share, so only a part of these, and once an application has been refused for long enough,
 //! what else it sends is dropped at once.
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{num::NonZeroUsize, time::Duration};
 
 use link::mqtt::PublishError;
 use lru::LruCache;
+use parking_lot::Mutex;
 use tokio::{
     sync::Semaphore,
     time::{Instant, sleep},
@@ -44,7 +41,7 @@ impl Refusals {
 
     /// Waits before a message that was first published at `start` is published again; false if it should be dropped.
     pub(super) async fn pause(&self, topic: impl OutputTopic, start: Instant, error: &PublishError) -> bool {
-        let since = *self.lock().get_or_insert(topic.kind(), || start);
+        let since = *self.since.lock().get_or_insert(topic.kind(), || start);
         if since.elapsed() >= self.wait_max || start.elapsed() >= self.wait_max {
             return false;
         }
@@ -56,14 +53,9 @@ impl Refusals {
 
     /// A message was published.
     pub(super) fn end(&self, topic: impl OutputTopic) {
-        let mut since = self.lock();
+        let mut since = self.since.lock();
         if !since.is_empty() {
             since.pop(&topic.kind());
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, LruCache<String, Instant>> {
-        // A panic elsewhere leaves the times usable.
-        self.since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

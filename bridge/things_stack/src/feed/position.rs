@@ -4,10 +4,11 @@ use std::{
     collections::{BTreeMap, HashMap},
     fs, io,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use server::private_file::write_private;
 use tokio::time::sleep;
 use types::Timestamp;
@@ -61,7 +62,7 @@ impl Positions {
     /// Takes note of a connection, before which messages may have been missed; returns since when. On the very first
     /// one that is `now`.
     pub(crate) fn connected(&self, uid: &str, now: Timestamp) -> Timestamp {
-        let mut positions = self.lock();
+        let mut positions = self.positions.lock();
         let position = positions.entry(uid.to_owned()).or_default();
         position.newest = position.newest.map(|newest| newest.min(latest(now)));
         // On the very first connection nothing can be missing.
@@ -74,27 +75,27 @@ impl Positions {
 
     /// The messages before a connection have been caught up on up to a time, and later ones are still missing.
     pub(crate) fn caught_up_to(&self, uid: &str, until: Timestamp) {
-        if let Some(gap) = self.lock().get_mut(uid).and_then(|position| position.gap.as_mut()) {
+        if let Some(gap) = self.positions.lock().get_mut(uid).and_then(|position| position.gap.as_mut()) {
             *gap = until.max(*gap);
         }
     }
 
     /// The messages before a connection have been caught up on, or never will be.
     pub(crate) fn caught_up(&self, uid: &str) {
-        if let Some(position) = self.lock().get_mut(uid) {
+        if let Some(position) = self.positions.lock().get_mut(uid) {
             position.gap = None;
         }
     }
 
     /// A message is in progress.
     pub(crate) fn begin(&self, uid: &str, received_at: Timestamp) {
-        let mut positions = self.lock();
+        let mut positions = self.positions.lock();
         *positions.entry(uid.to_owned()).or_default().in_progress.entry(received_at).or_default() += 1;
     }
 
     /// A message has been dealt with, now.
     pub(crate) fn end(&self, uid: &str, received_at: Timestamp, now: Timestamp) {
-        let mut positions = self.lock();
+        let mut positions = self.positions.lock();
         let position = positions.entry(uid.to_owned()).or_default();
         position.newest = position.newest.max(Some(received_at.min(latest(now))));
         if let Some(count) = position.in_progress.get_mut(&received_at) {
@@ -127,7 +128,7 @@ impl Positions {
     }
 
     fn current(&self) -> HashMap<String, Timestamp> {
-        let positions = self.lock();
+        let positions = self.positions.lock();
         positions.iter().filter_map(|(uid, position)| Some((uid.clone(), position.get()?))).collect()
     }
 
@@ -140,11 +141,6 @@ impl Positions {
                 false
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Position>> {
-        // A panic elsewhere leaves the positions usable.
-        self.positions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

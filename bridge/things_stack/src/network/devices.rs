@@ -1,15 +1,11 @@
 //! Facts about devices that only the API has: their attributes, and the id of one that has not been heard yet.
 
-use std::{
-    collections::HashMap,
-    num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, num::NonZeroUsize, sync::Arc, time::Duration};
 
 use bridge::codec::single_flight::{LookUpError, LookUpLimits, Object, SingleFlight};
 use client::things_stack::{Attributes, ThingsStackClient};
 use lru::LruCache;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Mutex as AsyncMutex;
 use types::{AppEui, Clock, DevEui, Timestamp};
 
@@ -167,8 +163,7 @@ impl Devices {
     }
 
     fn lock(&self) -> MutexGuard<'_, DeviceCache> {
-        // A panic elsewhere leaves the maps usable.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read},
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     thread,
 };
 
@@ -13,6 +13,7 @@ use anyhow::{Context, bail};
 use api::{handler::SimulatedUplinkMessage, rest::handler::SimulatedUplink, uplink::UplinkAnswer};
 use client::handler::HandlerClient;
 use futures::{Stream, StreamExt, stream};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use types::{AppId, Kind, Kinded};
 
@@ -56,7 +57,7 @@ pub(in crate::commands::devices) async fn run(
     let progress = Arc::new(Mutex::new(Progress::default()));
     let sent = send(read(input, app_id.to_string()), Arc::clone(&progress));
     let ended = receive(handler, sent, &progress).await;
-    let mut progress = std::mem::take(&mut *progress.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut progress = std::mem::take(&mut *progress.lock());
     report(context, &mut progress)?;
     ended.map_err(|error| {
         let without_answer = progress.without_answer(is_refused(&error));
@@ -127,7 +128,7 @@ fn parse(line: &[u8], app_id: &str) -> Result<SimulatedUplinkMessage, String> {
 fn send(lines: mpsc::Receiver<Line>, progress: Arc<Mutex<Progress>>) -> impl Stream<Item = SimulatedUplinkMessage> {
     let lines = stream::unfold(lines, async |mut lines| Some((lines.recv().await?, lines)));
     lines.filter_map(move |(number, line)| {
-        let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut progress = progress.lock();
         let uplink = match line {
             Ok(uplink) => {
                 progress.sent.push_back(number);
@@ -149,7 +150,7 @@ async fn receive(
 ) -> anyhow::Result<()> {
     let mut answers = handler.simulate_uplinks(uplinks).await?;
     while let Some(answer) = answers.next().await? {
-        progress.lock().unwrap_or_else(PoisonError::into_inner).add(answer);
+        progress.lock().add(answer);
     }
     Ok(())
 }

@@ -1,10 +1,8 @@
 //! Lets one network be tried at a time. Of the trials of a user, the newest ends those before, also one that waits.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -68,7 +66,7 @@ impl TrialPermits {
         user_id: &UserId,
         replaced: &CancellationToken,
     ) -> Result<Option<OwnedSemaphorePermit>, Unpermitted> {
-        let mut newest = self.newest();
+        let mut newest = self.newest.lock();
         let permit = self.semaphore.clone().try_acquire_owned().ok();
         if permit.is_none() {
             let own = newest.as_ref().filter(|(user, _)| user == user_id);
@@ -77,11 +75,6 @@ impl TrialPermits {
         }
         *newest = Some((user_id.clone(), replaced.clone()));
         Ok(permit)
-    }
-
-    fn newest(&self) -> MutexGuard<'_, Option<(UserId, CancellationToken)>> {
-        // A panic elsewhere leaves it usable.
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

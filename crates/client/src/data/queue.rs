@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     task::Waker,
@@ -10,6 +10,7 @@ use std::{
 
 use futures::task::AtomicWaker;
 use link::mqtt::Acknowledger;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use types::{DevId, Kind};
 
@@ -79,9 +80,7 @@ impl Queue {
 
     /// Lets the stream end with an error.
     pub(super) fn refuse(self, kind: Kind, message: &str) {
-        if let Ok(mut refusal) = self.shared.refusal.lock() {
-            *refusal = Some((kind, message.to_owned()));
-        }
+        *self.shared.refusal.lock() = Some((kind, message.to_owned()));
     }
 }
 
@@ -98,6 +97,6 @@ impl Shared {
 
     /// Takes the broker's reason for refusing the credential. Later calls return `None`.
     pub(super) fn refusal(&self) -> Option<(Kind, String)> {
-        self.refusal.lock().ok()?.take()
+        self.refusal.lock().take()
     }
 }

@@ -2,14 +2,10 @@
 //!
 //! Not `moka`: its clock cannot be paused in tests, and one bound for all entries is enough here.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, fmt, time::Duration};
 
 use api::discovery::Announcement;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use types::{ComponentId, ServiceName};
 
@@ -46,7 +42,7 @@ impl Cache {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, (Instant, Vec<Announcement>)>> {
         // Every change of the map is one call, so a panic cannot have left it inconsistent.
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 

@@ -1,6 +1,6 @@
 //! A client of ChirpStack's API: device profiles with their codecs, and devices with their variables.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use api::chirpstack::{
     DeviceQueueItem, Empty, EnqueueDeviceQueueItemRequest, GetApplicationRequest, GetApplicationResponse,
@@ -11,6 +11,7 @@ use api::chirpstack::{
     device_profile_service_client::DeviceProfileServiceClient as ProfileStub,
     device_service_client::DeviceServiceClient as DeviceStub, tenant_service_client::TenantServiceClient as TenantStub,
 };
+use parking_lot::RwLock;
 use tonic::{Request, Response, Status, transport::Channel};
 use types::Secret;
 
@@ -49,11 +50,11 @@ impl ChirpStackClient {
 
     /// Uses another API key from now on.
     pub fn set_token(&self, token: Secret) {
-        *self.token.write().unwrap_or_else(PoisonError::into_inner) = token;
+        *self.token.write() = token;
     }
 
     fn token(&self) -> Secret {
-        self.token.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.token.read().clone()
     }
 
     /// Checks that the server answers and accepts the token.

@@ -1,11 +1,9 @@
 //! A connection to a single server, to the primary that sentinels name, or to a cluster, which is made again when it
 //! breaks.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use redis::{
     Cmd, FromRedisValue, Pipeline, RedisError, RedisFuture, RedisResult, Value,
     aio::ConnectionLike,
@@ -99,13 +97,13 @@ impl Connection {
 
     /// Looks for the primary again before the next command, because this one does not do what it should.
     pub fn give_up(&self) {
-        self.shared.current().give_up();
+        self.shared.current.lock().give_up();
     }
 
     /// Gives the connection up if an error says that it leads to no primary.
     fn judge<T>(&self, result: RedisResult<T>, generation: u64) -> RedisResult<T> {
         if result.as_ref().is_err_and(leads_to_no_primary) {
-            let mut current = self.shared.current();
+            let mut current = self.shared.current.lock();
             if current.generation == generation {
                 current.give_up();
             }
@@ -162,23 +160,18 @@ impl Shared {
         {
             return Err(error.clone());
         }
-        if std::mem::take(&mut self.current().is_given_up) {
+        if std::mem::take(&mut self.current.lock().is_given_up) {
             // The sentinel that named it may be cut off together with an old primary.
             attempts.connector.skip_sentinel();
         }
         let connected = attempts.connector.connect().await;
         attempts.failure = connected.as_ref().err().map(|error| (Instant::now(), error.clone()));
-        connected.map(|connected| self.current().set(connected))
+        connected.map(|connected| self.current.lock().set(connected))
     }
 
     fn made(&self) -> Option<(Connected, u64)> {
-        let current = self.current();
+        let current = self.current.lock();
         current.connected.clone().map(|connected| (connected, current.generation))
-    }
-
-    fn current(&self) -> MutexGuard<'_, Current> {
-        // No panic can leave it half changed.
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,12 +1,10 @@
 //! The component's own token: renewed long before it ends, and at once when the account service refuses it.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use types::{Clock, Secret, Timestamp};
 
@@ -75,7 +73,7 @@ impl ComponentToken {
 
     /// The current token; `None` if there is none yet.
     pub fn current(&self) -> Option<Secret> {
-        self.state().token.clone()
+        self.state.lock().token.clone()
     }
 
     /// Asks the account service about `token`, which another service refused; returns a newer one if it does so, too.
@@ -94,7 +92,7 @@ impl ComponentToken {
 
     /// Notes that the account service accepted `token`, or this component without one.
     pub(super) fn note_accepted(&self, token: Option<&Secret>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.token.as_ref() == token && (state.is_refused || state.attempts > 0) {
             *state = TokenState { token: state.token.take(), ..TokenState::default() };
             drop(state);
@@ -113,14 +111,14 @@ impl ComponentToken {
         }
         let now = self.clock.now().as_secs();
         let is_old = token.as_ref().is_none_or(|token| Times::of(token).is_some_and(|times| times.are_due(now)));
-        if is_old || self.state().is_refused {
+        if is_old || self.state.lock().is_refused {
             self.renew(token.as_ref()).await;
         }
     }
 
     /// Fails while the account service does not accept this component: it is not ready then.
     pub fn check(&self) -> Result<(), String> {
-        let state = self.state();
+        let state = self.state.lock();
         if !state.is_refused {
             return Ok(());
         }
@@ -149,7 +147,7 @@ impl ComponentToken {
         if current.as_ref() != old {
             return current;
         }
-        if !self.state().begin_attempt(self.clock.now()) {
+        if !self.state.lock().begin_attempt(self.clock.now()) {
             return None;
         }
         let renewed = tokio::time::timeout(RENEW_TIMEOUT, self.source.renew(old)).await;
@@ -160,7 +158,7 @@ impl ComponentToken {
                 if old.is_some() {
                     tracing::warn!(%error, "cannot renew this component's token: trying again");
                 }
-                self.state().failure = Some(error.to_string());
+                self.state.lock().failure = Some(error.to_string());
                 None
             }
         }
@@ -170,7 +168,7 @@ impl ComponentToken {
     async fn install(&self, token: Secret) -> Secret {
         metrics::component_renewed("renewed");
         tracing::info!("this component has a new token");
-        let is_refused = self.state().replace_token(token.clone());
+        let is_refused = self.state.lock().replace_token(token.clone());
         if is_refused {
             self.is_accepted(&token).await;
         } else {
@@ -181,7 +179,7 @@ impl ComponentToken {
 
     /// Notes that the account service refused `token`, or this component without one.
     pub(super) fn note_refused(&self, token: Option<&Secret>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.token.as_ref() != token {
             return;
         }
@@ -195,11 +193,6 @@ impl ComponentToken {
                 None => tracing::warn!("the account service does not accept the credentials in client.auth_server"),
             }
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, TokenState> {
-        // A panic elsewhere cannot have left the state half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,13 +7,14 @@ mod confirmed;
 use std::{
     num::NonZeroUsize,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use aws_lc_rs::digest::{Context, SHA256};
 use lru::LruCache;
+use parking_lot::Mutex;
 use types::{Claims, Credential, Timestamp};
 
 pub(super) use self::confirmed::CREDENTIALS_MAX;
@@ -83,7 +84,7 @@ impl Memory {
 
     /// Notes that a credential was confirmed, unless a later question was answered already.
     pub(super) fn confirm(&self, id: CredentialId, entity: &Entity, claims: Arc<Claims>, asked: QuestionTime) {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         if entries.has_later(&id, entity, asked) {
             return;
         }
@@ -93,7 +94,7 @@ impl Memory {
 
     /// Notes that a credential was refused, unless a later question was answered already.
     pub(super) fn refuse(&self, id: CredentialId, entity: &Entity, asked: QuestionTime) {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         if entries.has_later(&id, entity, asked) {
             return;
         }
@@ -103,12 +104,12 @@ impl Memory {
 
     /// Forgets that a credential was confirmed.
     pub(super) fn forget(&self, id: &CredentialId, entity: &Entity) {
-        self.lock().confirmed.remove(entity, id);
+        self.entries.lock().confirmed.remove(entity, id);
     }
 
     /// The last response about a credential; with its claims if it was confirmed.
     pub(super) fn recall(&self, id: &CredentialId, entity: &Entity, now: Timestamp) -> (Before, Option<Arc<Claims>>) {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         if let Some(confirmed) = entries.confirmed.get(entity, id) {
             // After the clock was set back, the grace time starts again, rather than lasting until the clock catches
             // up.
@@ -117,11 +118,6 @@ impl Memory {
         }
         let was_refused = entries.refused.get(id).is_some();
         (if was_refused { Before::Refused } else { Before::Never }, None)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Entries> {
-        // A panic in between leaves a credential out, which then counts as never confirmed.
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

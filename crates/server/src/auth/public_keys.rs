@@ -1,11 +1,9 @@
 //! The cached public keys of an account service, which verify its tokens.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use client::account::AccountClient;
+use parking_lot::Mutex;
 use tokio::time::timeout;
 use types::{Clock, Timestamp};
 
@@ -168,7 +166,7 @@ impl PublicKeys {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut CachedKeys) -> T) -> T {
-        change(&mut self.cached.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.cached.lock())
     }
 }
 

@@ -1,10 +1,8 @@
 //! A budget: the use of one resource, in total and by owner.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use types::{Kind, Kinded};
 
@@ -246,7 +244,7 @@ impl Budget {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, BudgetUse> {
         // Nothing that runs under this lock leaves it half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

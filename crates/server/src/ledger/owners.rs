@@ -4,12 +4,13 @@ use std::{
     collections::BTreeSet,
     mem,
     num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use async_trait::async_trait;
 use lru::LruCache;
+use parking_lot::Mutex;
 use tokio::time::timeout;
 use types::{AppId, Clock, GatewayId, Timestamp, UserId};
 
@@ -78,7 +79,7 @@ impl Owners {
     /// The owner of an application; asks if that is not known.
     pub async fn of(&self, app_id: &AppId) -> Owner {
         let now = self.clock.now();
-        if let Some(known) = lock(&self.known).get(app_id)
+        if let Some(known) = self.known.lock().get(app_id)
             && now < known.until
         {
             return known.owner.clone();
@@ -93,14 +94,14 @@ impl Owners {
             None => (self.remembered(app_id).unwrap_or_else(|| Owner::from(app_id)), UNKNOWN_S),
         };
         let until = now.plus(Duration::from_secs(seconds));
-        lock(&self.known).put(app_id.clone(), CachedOwner { owner: owner.clone(), until });
+        self.known.lock().put(app_id.clone(), CachedOwner { owner: owner.clone(), until });
         owner
     }
 
     /// The owner of an application as far as it is known. One that is not is asked for later.
     pub fn last(&self, app_id: &AppId) -> Owner {
         self.remembered(app_id).unwrap_or_else(|| {
-            let mut missed = lock(&self.missed);
+            let mut missed = self.missed.lock();
             if missed.len() < MISSED_MAX {
                 missed.insert(app_id.clone());
             }
@@ -122,17 +123,12 @@ impl Owners {
 
     /// Applications whose owners were needed and not known, to ask for them.
     pub(super) fn take_missed(&self) -> BTreeSet<AppId> {
-        mem::take(&mut lock(&self.missed))
+        mem::take(&mut self.missed.lock())
     }
 
     fn remembered(&self, app_id: &AppId) -> Option<Owner> {
-        lock(&self.known).get(app_id).map(|known| known.owner.clone())
+        self.known.lock().get(app_id).map(|known| known.owner.clone())
     }
-}
-
-/// No panic can leave what is locked half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::fmt::Debug for Owners {
@@ -150,7 +146,7 @@ mod tests {
     #[async_trait]
     impl OwnerSource for Alice {
         async fn owner_of(&self, _app_id: &AppId) -> Option<UserId> {
-            self.0.lock().unwrap().clone()
+            self.0.lock().clone()
         }
     }
 
@@ -165,7 +161,7 @@ mod tests {
         assert_eq!(owners.take_missed(), BTreeSet::from([app_id.clone()]));
         assert_eq!(owners.of(&app_id).await, alice);
         assert!(owners.last(&app_id) == alice && owners.take_missed().is_empty());
-        *source.0.lock().unwrap() = None;
+        *source.0.lock() = None;
         clock.advance(Duration::from_secs(KNOWN_S + 1));
         assert_eq!(owners.of(&app_id).await, alice);
     }

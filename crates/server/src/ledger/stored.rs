@@ -4,7 +4,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -12,6 +12,7 @@ use std::{
 
 use async_trait::async_trait;
 use metrics::{describe_gauge, gauge};
+use parking_lot::{Mutex, MutexGuard};
 use store::{
     Batch, Commit, Entry, Error, Key, Page, Rate, Snapshot, Store, StoreDisk, Tag, TakenTokens, UsageCursor, UsagePage,
 };
@@ -177,7 +178,7 @@ impl BudgetedStore {
 
     fn tags(&self) -> MutexGuard<'_, Tags> {
         // A panic leaves counts behind that are replaced by the next ones.
-        self.tags.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tags.lock()
     }
 }
 

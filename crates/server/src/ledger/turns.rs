@@ -1,11 +1,9 @@
 //! Waits for a budget in fair order, where it is better to wait than to be refused.
 
-use std::{
-    fmt, mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, mem, sync::Arc};
 
 use fair_queue::{Costs, FairQueue};
+use parking_lot::Mutex;
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{Budget, Charge, Owner};
@@ -66,8 +64,8 @@ impl Turns {
         let name: Arc<str> = owner.to_string().into();
         let waiting = WaitingOwner { owner: owner.clone(), cost, begin };
         let number = match cost {
-            Some(cost) => self.queue().push_known(&name, 1, cost, waiting),
-            None => self.queue().push(&name, 0, waiting),
+            Some(cost) => self.queue.lock().push_known(&name, 1, cost, waiting),
+            None => self.queue.lock().push(&name, 0, waiting),
         };
         let _place = WaitingPlace { turns: self, name, number };
         self.begin_next();
@@ -76,7 +74,7 @@ impl Turns {
 
     /// Returns the number of jobs that wait for a turn of this owner.
     pub fn waiting(&self, owner: &Owner) -> usize {
-        self.queue().waiting(&owner.to_string())
+        self.queue.lock().waiting(&owner.to_string())
     }
 
     /// Begins as many turns as the budget allows.
@@ -88,17 +86,12 @@ impl Turns {
     }
 
     fn next(self: &Arc<Self>) -> Option<(oneshot::Sender<OwnerTurn>, OwnerTurn)> {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         let share = self.budget.share_of_room();
         let (turn, WaitingOwner { owner, cost, begin }) = queue.pop(0, |next| (next.running as u64) < share)?;
         let charge = self.budget.charge(&owner, 1).ok();
         let turn = OwnerTurn { turns: Arc::clone(self), charge, began: Instant::now(), cost, turn: Some(turn) };
         Some((begin, turn))
-    }
-
-    fn queue(&self) -> MutexGuard<'_, FairQueue<WaitingOwner>> {
-        // No panic can leave it half changed.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -108,7 +101,7 @@ impl Drop for OwnerTurn {
         let cost = self.cost.unwrap_or_else(took);
         drop(mem::take(&mut self.charge));
         if let Some(turn) = self.turn.take() {
-            self.turns.queue().done(turn, Some(cost));
+            self.turns.queue.lock().done(turn, Some(cost));
         }
         self.turns.begin_next();
     }
@@ -116,7 +109,7 @@ impl Drop for OwnerTurn {
 
 impl Drop for WaitingPlace<'_> {
     fn drop(&mut self) {
-        drop(self.turns.queue().remove(&self.name, self.number));
+        drop(self.turns.queue.lock().remove(&self.name, self.number));
     }
 }
 

@@ -1,11 +1,8 @@
 //! Activity of a connection: its running requests, and the responses that its client reads.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
     time::{Instant, interval},
@@ -56,7 +53,7 @@ impl Activity {
 
     /// Notes that a request has begun.
     pub(super) fn begin_request(self: &Arc<Self>) -> Running {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.running += 1;
         state.last = Instant::now();
         Running(Arc::clone(self))
@@ -64,7 +61,7 @@ impl Activity {
 
     /// Notes that a response has begun.
     pub(super) fn begin_response(self: &Arc<Self>) -> Sending {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let number = state.next;
         state.next += 1;
         state.responses.insert(number, Progress { parts: 0, is_wanted: false, since: Instant::now() });
@@ -73,7 +70,7 @@ impl Activity {
 
     /// Returns the time since its last activity; `None` while a request runs.
     pub(super) fn idle(&self) -> Option<Duration> {
-        let state = self.lock();
+        let state = self.state.lock();
         (state.running == 0).then(|| state.last.elapsed())
     }
 
@@ -90,14 +87,9 @@ impl Activity {
     /// Waits until a response has not been read any further for `limit`, although more of it is there.
     pub(super) async fn unread_for(&self, limit: Duration) {
         let mut checks = interval((limit / CHECKS).max(Duration::from_millis(1)));
-        while !self.lock().responses.values().any(|response| response.is_unread_for(limit)) {
+        while !self.state.lock().responses.values().any(|response| response.is_unread_for(limit)) {
             checks.tick().await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ConnectionState> {
-        // Nothing that runs under this lock leaves it half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -109,7 +101,7 @@ impl Progress {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.running -= 1;
         state.last = Instant::now();
     }
@@ -136,7 +128,7 @@ impl Sending {
 
     fn note(&self, note: impl FnOnce(&mut Progress)) {
         let now = Instant::now();
-        let mut state = self.activity.lock();
+        let mut state = self.activity.state.lock();
         state.last = now;
         if let Some(progress) = state.responses.get_mut(&self.number) {
             progress.since = now;
@@ -147,7 +139,7 @@ impl Sending {
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        let mut state = self.activity.lock();
+        let mut state = self.activity.state.lock();
         state.responses.remove(&self.number);
         state.last = Instant::now();
     }

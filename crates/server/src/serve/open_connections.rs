@@ -1,13 +1,8 @@
 //! The open connections of a service: the share of an address, and the choice of one to close when there are too many.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, net::IpAddr, pin::pin, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, timeout},
@@ -69,7 +64,7 @@ impl OpenConnections {
         let charge = self.budget.charge(&owner, 1).ok()?;
         let place = self.place(&owner).await?;
         let activity = Activity::new();
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let number = open.next;
         open.next += 1;
         open.of_owners.entry(owner.clone()).or_default().insert(number, Arc::clone(&activity));
@@ -86,7 +81,7 @@ impl OpenConnections {
         let started = Instant::now();
         loop {
             let is_closed = self.close_one(owner, started.elapsed() >= BUSY_AFTER);
-            if !is_closed && self.lock().has_like_others(owner) {
+            if !is_closed && self.open.lock().has_like_others(owner) {
                 return None;
             }
             // What was closed needs a moment to end.
@@ -100,7 +95,7 @@ impl OpenConnections {
     /// Closes a connection of the address that has most, if that has more than `owner`; or as many, and the connection is
     /// idle for long.
     fn close_one(&self, owner: &Owner, busy_too: bool) -> bool {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let own = open.of_owners.get(owner).map_or(0, HashMap::len);
         let candidates = open.of_owners.iter().filter_map(|(owner, of_owner)| {
             let idle = |activity: &Activity| activity.idle().or(busy_too.then_some(Duration::ZERO));
@@ -116,11 +111,6 @@ impl OpenConnections {
             activity.close();
         }
         closed.is_some()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        // Nothing that runs under this lock leaves it half changed.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -142,7 +132,7 @@ impl Open {
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        self.connections.lock().remove(&self.owner, self.number);
+        self.connections.open.lock().remove(&self.owner, self.number);
     }
 }
 

@@ -5,7 +5,7 @@
 use std::{
     future::poll_fn,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
@@ -14,6 +14,7 @@ use axum::{
     response::Response,
 };
 use hyper::body::{Frame, SizeHint};
+use parking_lot::Mutex;
 
 use super::activity::{Activity, Sending};
 use crate::ledger::{Budget, Charge, Exceeded, Owner};
@@ -160,7 +161,7 @@ impl Unread {
 
     fn held<T>(&self, change: impl FnOnce(&mut ChargedBytes) -> T) -> T {
         // Nothing that runs under this lock leaves it half changed.
-        change(&mut self.held.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.held.lock())
     }
 }
 

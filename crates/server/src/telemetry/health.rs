@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -13,6 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures::{FutureExt, future::BoxFuture};
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -50,7 +51,7 @@ impl Health {
         F: Future<Output = Result<(), String>> + Send + 'static,
     {
         let check: Check = Arc::new(move || check().boxed());
-        self.checks.lock().unwrap_or_else(PoisonError::into_inner).insert(name, check);
+        self.checks.lock().insert(name, check);
     }
 
     /// Reports not ready from now on, so that load balancers stop sending requests while accepted ones finish.
@@ -75,7 +76,7 @@ impl Health {
 
     /// Runs all checks at once.
     pub async fn report(&self) -> Report {
-        let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let checks = self.checks.lock().clone();
         let running = checks.into_iter().map(async |(name, check)| (name, run(&check).await));
         let checks: BTreeMap<_, _> = futures::future::join_all(running).await.into_iter().collect();
         let status = match checks.values().all(|result| result == OK) {

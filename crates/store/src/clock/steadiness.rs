@@ -1,6 +1,6 @@
 //! Tells whether the clock can be believed: entries that expired only by a wrong time must not be removed.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use crate::{StoreClock, UnixMillis};
 
@@ -69,8 +69,7 @@ impl Steadiness {
     /// The time of a commit that is made now.
     pub(crate) fn look(&self) -> CommitTime {
         let seen = Moment { wall: self.clock.now_ms(), monotonic: self.clock.monotonic_ms() };
-        // No panic can leave it half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).look(seen)
+        self.state.lock().look(seen)
     }
 }
 

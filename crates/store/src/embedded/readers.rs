@@ -1,10 +1,8 @@
 //! Threads for long reads, so that neither the runtime nor other work on its blocking threads waits.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    thread,
-};
+use std::{sync::Arc, thread};
 
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::Error;
@@ -57,7 +55,7 @@ impl Readers {
 fn run(waiting: &Mutex<mpsc::Receiver<Job>>) {
     loop {
         // One thread waits for the next job, the others for it.
-        let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
+        let job = waiting.lock().blocking_recv();
         let Some(job) = job else { return };
         job();
     }

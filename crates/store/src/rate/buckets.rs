@@ -1,10 +1,8 @@
 //! Rate limit buckets of one process, in memory: a token is not worth a write to disk.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::HashMap, hash::Hash};
+
+use parking_lot::Mutex;
 
 use crate::{Rate, TakenToken, TakenTokens, UnixMillis};
 
@@ -58,7 +56,7 @@ impl<K: Clone + Eq + Hash> Buckets<K> {
     /// Takes as many of `wanted` tokens from the bucket of `key` as there are.
     pub(crate) fn take_several(&self, key: &K, rate: Rate, wanted: u32, now: UnixMillis) -> TakenTokens {
         // Every change of the map is one call, so a panic cannot have left it inconsistent.
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         let now = state.time.at(now.saturating_mul(1000));
         let full_at = state.full_at.get(key).copied().unwrap_or(0);
         let (tokens, full_at) = rate.take_several(now, full_at, wanted);
@@ -71,7 +69,7 @@ impl<K: Clone + Eq + Hash> Buckets<K> {
 
     /// Returns a token that was taken from the bucket of `key`.
     pub fn give_back(&self, key: &K, rate: Rate) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         if let Some(full_at) = state.full_at.get_mut(key) {
             // A bucket that was full in the past is just as full now.
             *full_at = full_at.saturating_sub(rate.per_micros());

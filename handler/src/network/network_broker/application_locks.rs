@@ -5,10 +5,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex as SyncMutex, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
+use parking_lot::Mutex as SyncMutex;
 use tokio::{
     sync::{Mutex, OwnedMutexGuard},
     time::timeout,
@@ -53,7 +54,7 @@ impl ApplicationLocks {
     /// Returns the lock that the changes of an application share. It lives as long as one of them does.
     fn of(&self, app_id: &AppId) -> Arc<Mutex<()>> {
         // Each change is complete when the lock is released, so a panic elsewhere cannot leave it half made.
-        let mut applications = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut applications = self.0.lock();
         if let Some(application) = applications.get(app_id).and_then(Weak::upgrade) {
             return application;
         }
@@ -93,7 +94,7 @@ mod tests {
         }
         held.clear();
         drop(locks.wait(&id(1000)).await.unwrap());
-        assert_eq!(locks.0.lock().unwrap().len(), 1, "those that are done are forgotten");
+        assert_eq!(locks.0.lock().len(), 1, "those that are done are forgotten");
     }
 
     // Conformance: A call beyond the broker's rate limit, five per second, is repeated

@@ -1,10 +1,8 @@
 //! Announcements of applications that the discovery service has not received yet.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashMap;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use types::{AppId, Credential};
 
@@ -37,7 +35,7 @@ impl PendingAnnouncements {
         is_registered: bool,
     ) -> Option<oneshot::Receiver<()>> {
         let (done, receiver) = oneshot::channel();
-        let mut announcements = self.lock();
+        let mut announcements = self.announcements.lock();
         if announcements.len() >= APPLICATIONS_MAX && !announcements.contains_key(app_id) {
             return None;
         }
@@ -52,18 +50,13 @@ impl PendingAnnouncements {
 
     /// Takes the announcement of some application.
     pub(super) fn take(&self) -> Option<(AppId, PendingAnnouncement)> {
-        let mut announcements = self.lock();
+        let mut announcements = self.announcements.lock();
         let app_id = announcements.keys().next()?.clone();
         announcements.remove_entry(&app_id)
     }
 
     /// Puts back an announcement that could not be sent, unless there is a newer one.
     pub(super) fn put_back(&self, app_id: AppId, announcement: PendingAnnouncement) {
-        self.lock().entry(app_id).or_insert(announcement);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<AppId, PendingAnnouncement>> {
-        // Every change to the map is one call, so a panic elsewhere cannot leave it half changed.
-        self.announcements.lock().unwrap_or_else(PoisonError::into_inner)
+        self.announcements.lock().entry(app_id).or_insert(announcement);
     }
 }

@@ -2,12 +2,10 @@
 
 mod claim;
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashSet, sync::Arc};
 
 use history::History;
+use parking_lot::Mutex;
 use store::Store;
 use types::{AppId, Clock};
 
@@ -47,7 +45,7 @@ impl OneAtATime {
 
     /// [`Error::Running`] or [`Error::RunningElsewhere`] if `what` runs for the application already.
     pub(crate) async fn begin(&self, what: &'static str, app_id: &AppId) -> Result<Running, Error> {
-        let is_first = self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(app_id.clone());
+        let is_first = self.running.lock().insert(app_id.clone());
         if !is_first {
             return Err(Error::Running { what, app_id: app_id.clone() });
         }
@@ -75,6 +73,6 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.all.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.app_id);
+        self.all.running.lock().remove(&self.app_id);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, PoisonError},
+    sync::Arc,
 };
 
 use store::{BATCH_STEPS_MAX, Key, Version};
@@ -172,7 +172,7 @@ impl Log {
             let is_in = |removed: &[Arc<Ownership>]| removed.iter().any(|it| Arc::ptr_eq(it, recipient));
             is_in(&self.removed) && !is_in(&commit.removed)
         };
-        let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut released = self.released.lock();
         released.retain(|release| !release.recipients.iter().any(|recipient| recipient.is_lost()));
         let (mut taken, mut left) = (Vec::new(), Vec::new());
         for release in released.drain(..) {
@@ -202,7 +202,7 @@ impl Log {
     /// Takes back what could not be saved. Messages are not: whoever published them is told, and publishes them again.
     pub(super) fn failed(&mut self, commit: &mut LogCommit) {
         commit.changed.iter().for_each(|(session, _)| session.mark_changed());
-        self.released.lock().unwrap_or_else(PoisonError::into_inner).append(&mut commit.released);
+        self.released.lock().append(&mut commit.released);
         let lost: Vec<_> = commit.appended.iter().map(|append| append.stored.number).collect();
         self.lost(commit, &lost);
     }
@@ -220,7 +220,7 @@ impl Log {
     }
 
     pub(super) fn has_released(&self) -> bool {
-        !self.released.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self.released.lock().is_empty()
     }
 }
 

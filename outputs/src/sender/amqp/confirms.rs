@@ -1,10 +1,8 @@
 //! Messages of one channel that the broker has not confirmed yet. All are resolved when the channel ends.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 
 /// Results of sending a message.
@@ -75,7 +73,7 @@ impl Confirms {
         let (sender, confirmation) = oneshot::channel();
         let message_id = message_id.to_owned();
         let pending = Pending { message_id, confirmation: sender, is_returned: false, is_late: false, _room: room };
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match &state.end {
             // Nobody may wait for it.
             Some(end) => _ = pending.confirmation.send(Confirmation::Ended(end.clone())),
@@ -102,7 +100,7 @@ impl Confirms {
     }
 
     pub(super) fn end(&self) -> Option<End> {
-        self.state().end.clone()
+        self.state.lock().end.clone()
     }
 
     pub(super) fn is_stalled(&self) -> bool {
@@ -117,7 +115,7 @@ impl Confirms {
 
     /// Notes why the channel is about to end.
     pub(super) fn closing(&self, code: u16, text: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.end.is_none() {
             state.end = Some(End { code, text: text.to_owned() });
         }
@@ -125,7 +123,7 @@ impl Confirms {
 
     /// The channel has ended, for whatever reason.
     pub(super) fn finish(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let end = state.end.get_or_insert_with(|| End { code: 0, text: "the connection broke".to_owned() }).clone();
         for pending in std::mem::take(&mut state.pending).into_values() {
             _ = pending.confirmation.send(Confirmation::Ended(end.clone()));
@@ -138,7 +136,7 @@ impl Confirms {
 
     /// The broker has answered for the message with this tag; or for all up to it.
     pub(super) fn resolve(&self, tag: u64, is_multiple: bool, confirmation: &Confirmation) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let later = if is_multiple { state.pending.split_off(&(tag + 1)) } else { BTreeMap::new() };
         let resolved = match is_multiple {
             true => std::mem::replace(&mut state.pending, later).into_values().collect(),
@@ -154,22 +152,17 @@ impl Confirms {
 
     /// The broker has put a message into no queue. That it has taken it follows.
     pub(super) fn returned(&self, message_id: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let waiting = state.pending.values_mut().filter(|pending| pending.message_id == message_id);
         waiting.for_each(|pending| pending.is_returned = true);
     }
 
     fn give_up(&self, tag: u64) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(pending) = state.pending.get_mut(&tag).filter(|pending| !pending.is_late) else { return };
         pending.is_late = true;
         state.late += 1;
         self.stalled.send_replace(true);
-    }
-
-    fn state(&self) -> MutexGuard<'_, UnconfirmedMessages> {
-        // No panic can leave it half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

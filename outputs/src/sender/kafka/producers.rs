@@ -1,13 +1,9 @@
 //! The producers of one connection: one for each partition, which sends records together that come together.
 
-use std::{
-    collections::HashMap,
-    num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, num::NonZeroUsize, sync::Arc, time::Duration};
 
 use lru::LruCache;
+use parking_lot::Mutex;
 use rskafka::{
     client::{
         Client,
@@ -69,13 +65,13 @@ impl Producers {
     pub(super) async fn refresh(&self) -> Result<(), Error> {
         let topics = self.client.list_topics().await?.into_iter();
         let topics = topics.map(|topic| (topic.name, Vec::from_iter(topic.partitions)));
-        *lock(&self.topics) = Arc::new(topics.collect());
+        *self.topics.lock() = Arc::new(topics.collect());
         Ok(())
     }
 
     /// Sends a record, and returns when all replicas that are in sync have it.
     pub(super) async fn send(&self, topic: &str, key: &[u8], record: Record) -> Result<(), Failure> {
-        let topics = lock(&self.topics).clone();
+        let topics = self.topics.lock().clone();
         let partitions = topics.get(topic).map_or(&[][..], Vec::as_slice);
         let Some(partition) = partitions.get(partitioner::index(key, partitions.len())) else {
             return Err(Failure::NoTopic);
@@ -95,7 +91,7 @@ impl Producers {
     }
 
     fn cell(&self, topic: &str, partition: i32) -> MadeOnce {
-        lock(&self.producers).get_or_insert((topic.to_owned(), partition), Arc::default).clone()
+        self.producers.lock().get_or_insert((topic.to_owned(), partition), Arc::default).clone()
     }
 
     async fn producer(&self, topic: &str, partition: i32) -> Result<Producer, Error> {
@@ -111,9 +107,4 @@ impl Failure {
     fn new(error: Error) -> Self {
         if is_too_large(&error) { Self::TooLarge } else { Self::Other(Arc::new(error)) }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No panic can leave it half changed.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,12 +4,13 @@ use std::{
     io,
     net::{SocketAddr, ToSocketAddrs},
     num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
     time::Duration,
 };
 
 use lru::LruCache;
+use parking_lot::Mutex;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use server::ledger::{Owner, OwnerTurn, Turns};
 use tokio::{
@@ -57,19 +58,19 @@ impl Names {
 
     /// Looks a host up, unless that was done a moment ago.
     pub(super) async fn prepare(&self, owner: &Owner, host: &str) {
-        if self.known().get(host).is_some_and(|known| Instant::now() < known.until) {
+        if self.known.lock().get(host).is_some_and(|known| Instant::now() < known.until) {
             return;
         }
         let found = timeout(LOOK_UP_TIMEOUT, self.look_up(owner, host)).await;
         let addresses =
             found.unwrap_or_else(|_| Err(unreachable("no answer with the address of the receiver in time")));
         let time = if addresses.is_ok() { FOUND_TIME } else { FAILED_TIME };
-        self.known().put(host.to_owned(), CachedAddresses { addresses, until: Instant::now() + time });
+        self.known.lock().put(host.to_owned(), CachedAddresses { addresses, until: Instant::now() + time });
     }
 
     /// Returns the error of requests to a host; none if its addresses are known.
     pub(super) fn failure(&self, host: &str) -> Option<SendError> {
-        match self.known().get(host) {
+        match self.known.lock().get(host) {
             Some(known) => known.addresses.as_ref().err().cloned(),
             None => Some(unreachable("the address of the receiver is not known")),
         }
@@ -101,11 +102,6 @@ impl Names {
         })?;
         Ok(found)
     }
-
-    fn known(&self) -> MutexGuard<'_, LruCache<String, CachedAddresses>> {
-        // No panic can leave it half changed.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 fn unreachable(reason: &str) -> SendError {
@@ -115,7 +111,7 @@ fn unreachable(reason: &str) -> SendError {
 /// For connections: what was found and checked before. Nothing is looked up here.
 impl Resolve for Names {
     fn resolve(&self, name: Name) -> Resolving {
-        let addresses = self.known().get(name.as_str()).map(|known| known.addresses.clone());
+        let addresses = self.known.lock().get(name.as_str()).map(|known| known.addresses.clone());
         Box::pin(async move {
             let addresses =
                 addresses.unwrap_or_else(|| Err(unreachable("the address of the receiver is not known")))?;

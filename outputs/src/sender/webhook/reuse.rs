@@ -1,11 +1,8 @@
 //! Receivers that keep idle connections: a few of each owner, and a bounded number of all.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
+use parking_lot::Mutex;
 use server::ledger::Owner;
 use tokio::time::Instant;
 
@@ -34,7 +31,7 @@ impl Reuse {
     pub(super) fn may_keep(&self, owner: &Owner, receiver: &str) -> bool {
         let now = Instant::now();
         let until = now + COUNT_TIME;
-        let mut receivers = self.receivers();
+        let mut receivers = self.receivers.lock();
         if let Some(reusable) = receivers.get_mut(receiver) {
             reusable.until = until;
             return true;
@@ -51,11 +48,6 @@ impl Reuse {
         }
         receivers.insert(receiver.to_owned(), Reusable { owner: owner.clone(), until });
         true
-    }
-
-    fn receivers(&self) -> MutexGuard<'_, HashMap<String, Reusable>> {
-        // No panic can leave it half changed.
-        self.receivers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

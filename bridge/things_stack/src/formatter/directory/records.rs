@@ -2,11 +2,12 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use client::things_stack::{self, VersionIds};
+use parking_lot::Mutex;
 use runtime::{Pool, SourcesHash};
 use tokio::time::Instant;
 
@@ -96,7 +97,7 @@ impl Loader {
 
     /// A formatter as the API has it.
     pub(super) fn source(&self, formatter: String, parameter: String) -> FormatterSource {
-        let mut texts = lock(&self.texts);
+        let mut texts = self.texts.lock();
         let parameter = match texts.get(parameter.as_str()) {
             Some(text) => text.clone(),
             None => {
@@ -118,8 +119,8 @@ impl Loader {
 
     /// Forgets what is no longer used.
     pub(super) fn clean(&self) {
-        lock(&self.made).retain(|_, formatter| formatter.strong_count() > 0);
-        lock(&self.texts).retain(|text| Arc::strong_count(text) > 1);
+        self.made.lock().retain(|_, formatter| formatter.strong_count() > 0);
+        self.texts.lock().retain(|text| Arc::strong_count(text) > 1);
     }
 
     /// The formatters of an application, or of one of its devices.
@@ -149,7 +150,7 @@ impl Loader {
 
     fn formatter(&self, source: FormatterSource, role: Role, scope: &str, name: &str) -> Arc<Formatter> {
         let hash = javascript::sources(&format!("{}\n{}", source.formatter, source.parameter), role).hash();
-        let mut made = lock(&self.made);
+        let mut made = self.made.lock();
         let key = (scope.to_owned(), role, hash);
         if let Some(formatter) = made.get(&key).and_then(Weak::upgrade) {
             return formatter;
@@ -175,9 +176,4 @@ impl Formatters {
     pub(super) fn sources(&self) -> &Sources {
         &self.sources
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere leaves the collections usable.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

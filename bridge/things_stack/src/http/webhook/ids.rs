@@ -5,8 +5,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 use crate::application::{Application, topic::is_id};
 
@@ -27,14 +29,14 @@ impl WebhookIds {
     /// Takes the id from the address that a request of the application has for downlinks.
     pub(crate) fn learn(&self, application: &Application, push: &str) {
         let Some(id) = self.id(application, push) else { return self.elsewhere(application) };
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self.ids.lock();
         if ids.get(&application.uid).is_none_or(|known| **known != *id) {
             ids.insert(application.uid.clone(), id.into());
         }
     }
 
     fn elsewhere(&self, application: &Application) {
-        let mut elsewhere = self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut elsewhere = self.elsewhere.lock();
         if elsewhere.insert(application.uid.clone()) {
             tracing::warn!(
                 application = application.uid,
@@ -46,12 +48,12 @@ impl WebhookIds {
 
     /// Forgets a webhook that was deleted, until a request names it again.
     pub(crate) fn forget(&self, application: &Application) {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).remove(&application.uid);
+        self.ids.lock().remove(&application.uid);
     }
 
     /// The webhook of an application that was last seen.
     pub(crate) fn get(&self, application: &Application) -> Option<Arc<str>> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).get(&application.uid).cloned()
+        self.ids.lock().get(&application.uid).cloned()
     }
 
     fn id<'a>(&self, application: &Application, push: &'a str) -> Option<&'a str> {

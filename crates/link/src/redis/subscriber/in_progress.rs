@@ -1,12 +1,9 @@
 //! Entries that are being worked on, and the number of times that work on an entry ended without a result.
 
-use std::{
-    collections::HashSet,
-    num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashSet, num::NonZeroUsize, sync::Arc};
 
 use lru::LruCache;
+use parking_lot::Mutex;
 
 /// Maximum number of entries whose failures are remembered.
 const FAILED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
@@ -35,22 +32,17 @@ impl InProgress {
 
     /// Begins work on an entry; `None` if somebody works on it already.
     pub(super) fn hold(&self, id: String) -> Option<Held> {
-        let is_new = self.lock().ids.insert(id.clone());
+        let is_new = self.0.lock().ids.insert(id.clone());
         is_new.then(|| Held { id, is_done: false, in_progress: self.clone() })
     }
 
     /// Returns the number of entries that are being worked on.
     pub(super) fn count(&self) -> usize {
-        self.lock().ids.len()
+        self.0.lock().ids.len()
     }
 
     pub(super) fn ids(&self) -> Vec<String> {
-        self.lock().ids.iter().cloned().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, EntriesInProgress> {
-        // A panic elsewhere leaves the entries usable.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().ids.iter().cloned().collect()
     }
 }
 
@@ -61,7 +53,7 @@ impl Held {
 
     /// Returns the number of times that work on the entry has ended without a result.
     pub(super) fn failures(&self) -> u32 {
-        self.in_progress.lock().failures.get(&self.id).copied().unwrap_or_default()
+        self.in_progress.0.lock().failures.get(&self.id).copied().unwrap_or_default()
     }
 
     /// Ends the work on an entry that has been acknowledged.
@@ -72,7 +64,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let mut state = self.in_progress.lock();
+        let mut state = self.in_progress.0.lock();
         state.ids.remove(&self.id);
         if self.is_done {
             state.failures.pop(&self.id);

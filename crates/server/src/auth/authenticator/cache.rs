@@ -2,13 +2,10 @@
 //!
 //! Not `moka`: it reads the machine's clock, and here the clock is given.
 
-use std::{
-    hash::Hash,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{hash::Hash, time::Duration};
 
 use lru::LruCache;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use types::Timestamp;
 
@@ -45,7 +42,7 @@ impl<K: Eq + Hash, V, E> Default for Cache<K, V, E> {
 impl<K: Clone + Eq + Hash, V: Clone, E> Cache<K, V, E> {
     /// The response to a question that was asked just now.
     pub(super) fn response(&self, key: &K, now: Timestamp) -> Option<V> {
-        let entries = self.lock();
+        let entries = self.entries.lock();
         entries.peek(key).filter(|entry| entry.is_recent(now))?.response()
     }
 
@@ -56,7 +53,7 @@ impl<K: Clone + Eq + Hash, V: Clone, E> Cache<K, V, E> {
         now: Timestamp,
         ask: impl FnOnce() -> PendingResponse<V, E>,
     ) -> PendingResponse<V, E> {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         if let Some(entry) = entries.peek(key)
             && (entry.is_pending() || entry.is_recent(now) && entry.response().is_some())
         {
@@ -70,12 +67,7 @@ impl<K: Clone + Eq + Hash, V: Clone, E> Cache<K, V, E> {
 
     #[cfg(test)]
     fn len(&self) -> usize {
-        self.lock().len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, LruCache<K, CachedResponse<V, E>>> {
-        // Every change of the map is one call, so a panic cannot have left it inconsistent.
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock().len()
     }
 }
 

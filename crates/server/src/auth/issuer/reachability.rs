@@ -1,10 +1,8 @@
 //! Tracks whether an account service answers, so that calls do not wait for one that does not.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use types::Timestamp;
 
 use crate::auth::metrics;
@@ -85,7 +83,7 @@ impl Reachability {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Option<Outage>) -> T) -> T {
-        change(&mut self.outage.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.outage.lock())
     }
 }
 

@@ -1,9 +1,8 @@
 //! The tokens whose signature was found right, so that each is verified once.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use aws_lc_rs::digest::{SHA256, digest};
 use lru::LruCache;
+use parking_lot::{Mutex, MutexGuard};
 
 /// The most tokens that are remembered, about 100 bytes each. The least recently used is forgotten first, and verified
 /// again.
@@ -46,7 +45,7 @@ impl VerifiedTokens {
 
     fn lock(&self) -> MutexGuard<'_, LruCache<TokenHash, ()>> {
         // A panic in between leaves a token out, which is then verified again.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -2,14 +2,12 @@
 //!
 //! Losing an entry is safe: the next request with that credential counts for its address.
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::num::NonZeroUsize;
 
 use aws_lc_rs::digest::{Context, SHA256};
 use axum::http::HeaderMap;
 use lru::LruCache;
+use parking_lot::Mutex;
 
 use crate::{
     auth::credential_header,
@@ -33,7 +31,7 @@ impl Default for Callers {
 
 impl Callers {
     pub(super) fn get(&self, digest: &CredentialDigest) -> Option<Tenant> {
-        self.lock().get(digest).cloned()
+        self.0.lock().get(digest).cloned()
     }
 
     /// Remembers the caller of a request that has ended, or forgets one whose credential was refused this time.
@@ -41,15 +39,10 @@ impl Callers {
     /// Many requests end before anybody looks at their credential, or while the account service cannot be asked.
     pub(super) fn note(&self, digest: CredentialDigest, usage: &Usage, is_refused: bool) {
         match usage.caller() {
-            Some(caller) => drop(self.lock().put(digest, caller)),
-            None if is_refused => drop(self.lock().pop(&digest)),
+            Some(caller) => drop(self.0.lock().put(digest, caller)),
+            None if is_refused => drop(self.0.lock().pop(&digest)),
             None => {}
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, LruCache<CredentialDigest, Tenant>> {
-        // Every change is one call, so a panic elsewhere cannot have left it half changed.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

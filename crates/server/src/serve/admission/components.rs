@@ -3,15 +3,12 @@
 //! They ask about the credentials of others, so the credential of a request does not say who makes it. In one process,
 //! or behind a proxy on the same machine, they also share its address.
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use axum::http::HeaderMap;
 use client::COMPONENT_HEADER;
 use lru::LruCache;
+use parking_lot::Mutex;
 use store::{Buckets, Rate, TakenToken};
 use tokio::time::Instant;
 use types::{CREDENTIAL_BYTES_MAX, Secret};
@@ -46,25 +43,20 @@ impl Components {
         let verify = self.verify.as_ref()?;
         let token = headers.get(COMPONENT_HEADER)?.to_str().ok().filter(|token| token.len() <= CREDENTIAL_BYTES_MAX)?;
         let digest = digest_of(COMPONENT_HEADER, token.as_bytes())?;
-        if let Some(tenant) = self.known().get(&digest) {
+        if let Some(tenant) = self.known.lock().get(&digest) {
             return Some(tenant.clone());
         }
         if !self.may_verify(address) {
             return None;
         }
         let tenant = Tenant::of(&verify(&Secret::new(token))?);
-        self.known().put(digest, tenant.clone());
+        self.known.lock().put(digest, tenant.clone());
         Some(tenant)
     }
 
     fn may_verify(&self, address: &Arc<str>) -> bool {
         let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         matches!(self.verified.take(address, VERIFIED, now), TakenToken::Taken { .. })
-    }
-
-    fn known(&self) -> MutexGuard<'_, LruCache<CredentialDigest, Tenant>> {
-        // Every change is one call, so a panic elsewhere cannot have left it half changed.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

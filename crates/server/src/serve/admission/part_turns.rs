@@ -3,18 +3,14 @@
 //! Such a request has given its place to others. Each of its parts waits for one as a request does, and pays for what
 //! it uses.
 
-use std::{
-    convert::Infallible,
-    future::poll_fn,
-    pin::pin,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{convert::Infallible, future::poll_fn, pin::pin, sync::Arc};
 
 use aide::OperationInput;
 use axum::{
     extract::FromRequestParts,
     http::{Extensions, request::Parts},
 };
+use parking_lot::Mutex;
 
 use super::{Refusal, RequestPlace, Shared, metrics, owner::owner_of_caller, request_queue::Permit};
 use crate::{
@@ -138,7 +134,7 @@ impl PartTurn {
         let mut part = pin!(part);
         poll_fn(|context| {
             let polled = part.as_mut().poll(context);
-            if let Some(permit) = &mut *self.permit.lock().unwrap_or_else(PoisonError::into_inner) {
+            if let Some(permit) = &mut *self.permit.lock() {
                 permit.note_started();
             }
             polled
@@ -149,7 +145,7 @@ impl PartTurn {
 
 impl Drop for PartTurn {
     fn drop(&mut self) {
-        let permit = self.permit.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let permit = self.permit.get_mut().take();
         if let Some(permit) = permit {
             let cost = self.usage.cost();
             metrics::charged(self.service, cost);

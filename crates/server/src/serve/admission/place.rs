@@ -3,10 +3,11 @@
 use std::{
     future::poll_fn,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
 use axum::http::Extensions;
+use parking_lot::Mutex;
 
 use super::{Refusal, Shared, metrics, request_queue::Permit};
 use crate::{
@@ -68,7 +69,7 @@ impl RequestPlace {
         let mut request = pin!(request);
         poll_fn(|context| {
             let polled = request.as_mut().poll(context);
-            if let Some(permit) = &mut self.lock().permit {
+            if let Some(permit) = &mut self.state.lock().permit {
                 permit.note_started();
             }
             polled
@@ -78,7 +79,7 @@ impl RequestPlace {
 
     /// Charges for the part of the request's body that has come, `bytes` in all, until the request ends.
     pub(super) fn hold(&self, bytes: u64) -> Result<(), Refusal> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let more = bytes.saturating_sub(state.body_bytes);
         if more == 0 {
             return Ok(());
@@ -106,20 +107,20 @@ impl RequestPlace {
     }
 
     pub(super) fn return_with(&self, permit: Permit) {
-        self.lock().permit = Some(permit);
+        self.state.lock().permit = Some(permit);
     }
 
     pub(super) fn refuse(&self, refusal: Refusal) {
-        self.lock().refusal = Some(refusal);
+        self.state.lock().refusal = Some(refusal);
     }
 
     pub(super) fn refusal(&self) -> Option<Refusal> {
-        self.lock().refusal
+        self.state.lock().refusal
     }
 
     /// Charges for the use since the last turn, of `cost` in all.
     fn end_turn(&self, cost: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let unpaid = cost.saturating_sub(state.charged);
         state.charged += unpaid;
         let permit = state.permit.take();
@@ -128,11 +129,6 @@ impl RequestPlace {
         if let Some(permit) = permit {
             permit.end(unpaid);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, PlaceState> {
-        // Nothing that runs under this lock leaves it half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,7 +7,9 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use fair_queue::{Costs, Member, MemberTurn, NextJob, OwnerQueue};
 use metrics::Gauge;
@@ -135,7 +137,7 @@ impl RequestQueue {
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
         // Nothing that runs under this lock leaves it half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -16,6 +16,7 @@ use axum::{
 };
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// Maximum number of bytes read and thrown away: eight times the default limit of a body.
@@ -71,7 +72,7 @@ impl UnreadBodies {
     /// Returns the time at which this many bytes have had their turn.
     fn take_turn(&self, bytes: usize) -> Instant {
         let time = Duration::from_secs_f64(bytes as f64 / f64::from(UNREAD_BYTES_PER_SECOND));
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = self.next.lock();
         *next = Instant::now().max(*next) + time;
         *next
     }
