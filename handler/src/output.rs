@@ -12,7 +12,8 @@ mod settings;
 use std::sync::Arc;
 
 use api::rest::handler::Delivery;
-use futures::future::{BoxFuture, ready};
+use async_trait::async_trait;
+use futures::future::BoxFuture;
 use serde::Serialize;
 use types::{Activation, AppId, DevId, DeviceEvent, DownlinkEvent, DownlinkSentEvent, ErrorEvent, SilentEvent, Uplink};
 
@@ -120,10 +121,8 @@ impl Message {
     }
 }
 
-/// The receivers that took each of several messages, in order.
-pub type Receipts<'a> = BoxFuture<'a, Result<Vec<Receipt>, Error>>;
-
 /// Publishes messages.
+#[async_trait]
 pub trait Output: Send + Sync {
     /// Publishes a message without waiting.
     ///
@@ -132,61 +131,56 @@ pub trait Output: Send + Sync {
 
     /// Returns the room for such messages of one application, behind live messages, in those receivers that get them.
     /// By default there are no receivers.
-    fn room<'a>(&'a self, _messages: &'a [Message], _to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
-        Box::pin(ready(Ok(Room::default())))
+    async fn room(&self, _messages: &[Message], _to: &Receivers) -> Result<Room, Error> {
+        Ok(Room::default())
     }
 
     /// Publishes messages of one application again, in order, to those of the receivers that have room for them
     /// behind live messages. Returns the receivers that took each message, once it is stored there; by default none.
-    fn publish_again<'a>(&'a self, messages: &'a [Message], _to: &'a Receivers) -> Receipts<'a> {
-        Box::pin(ready(Ok(vec![Receipt::default(); messages.len()])))
+    async fn publish_again(&self, messages: &[Message], _to: &Receivers) -> Result<Vec<Receipt>, Error> {
+        Ok(vec![Receipt::default(); messages.len()])
     }
 
     /// Says what became of a message at each receiver that gets such messages, as far as that is known. By default
     /// there are no receivers.
-    fn deliveries<'a>(&'a self, _message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
-        Box::pin(ready(Ok(Vec::new())))
+    async fn deliveries(&self, _message: &PublishedMessage) -> Result<Vec<Delivery>, Error> {
+        Ok(Vec::new())
     }
 }
 
 /// Publishes each message through all of several outputs.
 pub struct AllOutputs(pub Vec<Arc<dyn Output>>);
 
+#[async_trait]
 impl Output for AllOutputs {
     fn publish(&self, message: Message) -> PublishReceipt {
         let kept = self.0.iter().map(|output| output.publish(message.clone()));
         kept.fold(PublishReceipt::at_once(), PublishReceipt::and)
     }
 
-    fn room<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
-        Box::pin(async move {
-            let mut all = Room::default();
-            for output in &self.0 {
-                all.add(output.room(messages, to).await?);
-            }
-            Ok(all)
-        })
+    async fn room(&self, messages: &[Message], to: &Receivers) -> Result<Room, Error> {
+        let mut all = Room::default();
+        for output in &self.0 {
+            all.add(output.room(messages, to).await?);
+        }
+        Ok(all)
     }
 
-    fn publish_again<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> Receipts<'a> {
-        Box::pin(async move {
-            let mut all = vec![Receipt::default(); messages.len()];
-            for output in &self.0 {
-                let receipts = output.publish_again(messages, to).await?;
-                all.iter_mut().zip(receipts).for_each(|(all, receipt)| all.add(receipt));
-            }
-            Ok(all)
-        })
+    async fn publish_again(&self, messages: &[Message], to: &Receivers) -> Result<Vec<Receipt>, Error> {
+        let mut all = vec![Receipt::default(); messages.len()];
+        for output in &self.0 {
+            let receipts = output.publish_again(messages, to).await?;
+            all.iter_mut().zip(receipts).for_each(|(all, receipt)| all.add(receipt));
+        }
+        Ok(all)
     }
 
-    fn deliveries<'a>(&'a self, message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
-        Box::pin(async move {
-            let mut all = Vec::new();
-            for output in &self.0 {
-                all.extend(output.deliveries(message).await?);
-            }
-            Ok(all)
-        })
+    async fn deliveries(&self, message: &PublishedMessage) -> Result<Vec<Delivery>, Error> {
+        let mut all = Vec::new();
+        for output in &self.0 {
+            all.extend(output.deliveries(message).await?);
+        }
+        Ok(all)
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::Context as _;
 use api::rest::handler::Delivery;
+use async_trait::async_trait;
 use bridge::broker::{
     Attempt, BrokerConnection, BrokerMessage, BrokerPublisher, BrokerReceiver, BrokerSubscription, Offline,
     ReceivedMessage, Unconfirmed,
@@ -16,8 +17,8 @@ use futures::future::BoxFuture;
 use handler::{
     Error,
     output::{
-        Event, Message, Output, PublishReceipt, PublishedMessage, Receipt, Receipts, Receivers, Refused, Room,
-        delivered, identity, mqtt::publications_below, unkept,
+        Event, Message, Output, PublishReceipt, PublishedMessage, Receipt, Receivers, Refused, Room, delivered,
+        identity, mqtt::publications_below, unkept,
     },
 };
 use mqtt::{DownlinkRefusal, DownlinkSink, Offer, Publication, PublishedDownlink};
@@ -130,6 +131,7 @@ struct BrokerOutput {
     clock: Arc<dyn Clock>,
 }
 
+#[async_trait]
 impl Output for BrokerOutput {
     fn publish(&self, message: Message) -> PublishReceipt {
         // Who has sent an uplink sends it again. Nobody repeats an event.
@@ -137,44 +139,40 @@ impl Output for BrokerOutput {
         self.publish_below("", &message, offline)
     }
 
-    fn room<'a>(&'a self, _messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
+    async fn room(&self, _messages: &[Message], to: &Receivers) -> Result<Room, Error> {
         let room = match (to.mqtt_prefix(), self.publisher.is_connected()) {
             (None, _) => Room::default(),
             (Some(_), false) => Room { full: [RECEIVER.to_owned()].into(), ..Room::default() },
             // What waits there is the broker's.
             (Some(_), true) => Room { receivers: 1, messages: usize::MAX, bytes: usize::MAX, ..Room::default() },
         };
-        Box::pin(ready(Ok(room)))
+        Ok(room)
     }
 
-    fn publish_again<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> Receipts<'a> {
-        Box::pin(async move {
-            let Some(prefix) = to.mqtt_prefix() else { return Ok(vec![Receipt::default(); messages.len()]) };
-            let kept: Vec<_> =
-                messages.iter().map(|message| self.publish_below(prefix, message, Offline::Refuse)).collect();
-            let mut receipts = Vec::with_capacity(kept.len());
-            for kept in kept {
-                // Others have taken them by now, and would get them twice if this ended here.
-                receipts.push(match kept.wait().await {
-                    Ok(()) => Receipt { taken: 1, ..Receipt::default() },
-                    Err(error) => {
-                        let refused = vec![Refused { receiver: RECEIVER.to_owned(), reason: error.to_string() }];
-                        Receipt { refused, ..Receipt::default() }
-                    }
-                });
-            }
-            Ok(receipts)
-        })
+    async fn publish_again(&self, messages: &[Message], to: &Receivers) -> Result<Vec<Receipt>, Error> {
+        let Some(prefix) = to.mqtt_prefix() else { return Ok(vec![Receipt::default(); messages.len()]) };
+        let kept: Vec<_> =
+            messages.iter().map(|message| self.publish_below(prefix, message, Offline::Refuse)).collect();
+        let mut receipts = Vec::with_capacity(kept.len());
+        for kept in kept {
+            // Others have taken them by now, and would get them twice if this ended here.
+            receipts.push(match kept.wait().await {
+                Ok(()) => Receipt { taken: 1, ..Receipt::default() },
+                Err(error) => {
+                    let refused = vec![Refused { receiver: RECEIVER.to_owned(), reason: error.to_string() }];
+                    Receipt { refused, ..Receipt::default() }
+                }
+            });
+        }
+        Ok(receipts)
     }
 
-    fn deliveries<'a>(&'a self, message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
-        Box::pin(async move {
-            let confirmed = self.confirmed.find(&message.app_id, message.hash(), message.before).await;
-            Ok(vec![match confirmed {
-                Some(delivery) => delivered(RECEIVER.to_owned(), String::new(), &delivery),
-                None => unkept(RECEIVER, self.publisher.is_connected().into()),
-            }])
-        })
+    async fn deliveries(&self, message: &PublishedMessage) -> Result<Vec<Delivery>, Error> {
+        let confirmed = self.confirmed.find(&message.app_id, message.hash(), message.before).await;
+        Ok(vec![match confirmed {
+            Some(delivery) => delivered(RECEIVER.to_owned(), String::new(), &delivery),
+            None => unkept(RECEIVER, self.publisher.is_connected().into()),
+        }])
     }
 }
 

@@ -5,16 +5,16 @@ mod fields;
 use std::{collections::BTreeSet, sync::Arc};
 
 use api::rest::handler::Delivery;
+use async_trait::async_trait;
 use bytes::Bytes;
-use futures::future::{BoxFuture, ready};
 use mqtt::{PACKET_BYTES_MAX, Publication, Published, Router, SpareRoom};
 use serde_json::value::RawValue;
 
 use crate::{
     Error,
     output::{
-        Event, Message, Output, OutputSettings, PublishReceipt, PublishedMessage, Receipt, Receipts, Receivers,
-        Refused, Room, unkept,
+        Event, Message, Output, OutputSettings, PublishReceipt, PublishedMessage, Receipt, Receivers, Refused, Room,
+        unkept,
     },
     status::metrics,
 };
@@ -41,6 +41,7 @@ impl MqttOutput {
     }
 }
 
+#[async_trait]
 impl Output for MqttOutput {
     fn publish(&self, message: Message) -> PublishReceipt {
         let app_id = &message.app_id;
@@ -58,9 +59,9 @@ impl Output for MqttOutput {
         if published.is_stored() { PublishReceipt::at_once() } else { PublishReceipt::when(stored(published)) }
     }
 
-    fn room<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
+    async fn room(&self, messages: &[Message], to: &Receivers) -> Result<Room, Error> {
         let (Some(prefix), Some(first)) = (to.mqtt_prefix(), messages.first()) else {
-            return Box::pin(ready(Ok(Room::default())));
+            return Ok(Room::default());
         };
         let each: Vec<_> = messages.iter().map(|message| self.publications_again(message, prefix)).collect();
         // A session may get all that is published of a message, or nothing of it.
@@ -68,29 +69,27 @@ impl Output for MqttOutput {
         let topics = each.iter().flatten().map(|publication| publication.topic.as_str());
         let SpareRoom { sessions, messages, bytes, full } = self.router.spare(&first.app_id, topics, most);
         let full = full.iter().map(|id| session(id)).collect();
-        Box::pin(ready(Ok(Room { receivers: sessions, messages: (messages / most).max(1), bytes, full })))
+        Ok(Room { receivers: sessions, messages: (messages / most).max(1), bytes, full })
     }
 
-    fn publish_again<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> Receipts<'a> {
-        Box::pin(async move {
-            let Some(prefix) = to.mqtt_prefix() else { return Ok(vec![Receipt::default(); messages.len()]) };
-            let sent: Vec<_> = messages.iter().map(|message| self.send(message, prefix)).collect();
-            let mut receipts = Vec::with_capacity(sent.len());
-            for (receipt, waiting) in sent {
-                for published in waiting {
-                    stored(published).await?;
-                }
-                receipts.push(receipt);
+    async fn publish_again(&self, messages: &[Message], to: &Receivers) -> Result<Vec<Receipt>, Error> {
+        let Some(prefix) = to.mqtt_prefix() else { return Ok(vec![Receipt::default(); messages.len()]) };
+        let sent: Vec<_> = messages.iter().map(|message| self.send(message, prefix)).collect();
+        let mut receipts = Vec::with_capacity(sent.len());
+        for (receipt, waiting) in sent {
+            for published in waiting {
+                stored(published).await?;
             }
-            Ok(receipts)
-        })
+            receipts.push(receipt);
+        }
+        Ok(receipts)
     }
 
-    fn deliveries<'a>(&'a self, message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
+    async fn deliveries(&self, message: &PublishedMessage) -> Result<Vec<Delivery>, Error> {
         let publications = message.again.as_ref().map(|again| self.publications_again(again, "")).unwrap_or_default();
         let topics = publications.iter().map(|publication| publication.topic.as_str());
         let SpareRoom { sessions, full, .. } = self.router.spare(&message.app_id, topics, 1);
-        Box::pin(ready(Ok(vec![unkept("mqtt", sessions + full.len())])))
+        Ok(vec![unkept("mqtt", sessions + full.len())])
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::rest::handler::{Delivery, DeliveryState, Failing};
-use futures::future::BoxFuture;
+use async_trait::async_trait;
 use outputs::{DeliveryReport, MESSAGE_BYTES_MAX, MessageQuery, Outputs, Recipients, SpareRoom};
 use serde_json::value::RawValue;
 use types::{AppId, Clock};
@@ -11,7 +11,7 @@ use types::{AppId, Clock};
 use crate::{
     Error,
     output::{
-        Message, Output, PublishReceipt, PublishedMessage, Receipt, Receipts, Receivers, Refused, Room,
+        Message, Output, PublishReceipt, PublishedMessage, Receipt, Receivers, Refused, Room,
         deliveries::{delivered, identity},
     },
     status::metrics,
@@ -30,6 +30,7 @@ impl QueuedOutput {
     }
 }
 
+#[async_trait]
 impl Output for QueuedOutput {
     fn publish(&self, message: Message) -> PublishReceipt {
         if self.outputs.is_without_destination(&message.app_id) {
@@ -47,40 +48,33 @@ impl Output for QueuedOutput {
         instead.map_or(kept, |(body, instead)| self.store(&instead, body))
     }
 
-    fn room<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
-        Box::pin(async move {
-            let Some((app_id, to)) = self.receivers(messages, to) else { return Ok(Room::default()) };
-            let messages: Vec<_> =
-                messages.iter().filter_map(|message| Some(self.queued(message, body(message)?))).collect();
-            let SpareRoom { receivers, messages, bytes, full } = self.outputs.spare(app_id, &messages, to).await?;
-            Ok(Room { receivers, messages, bytes, full: full.into_iter().collect() })
-        })
+    async fn room(&self, messages: &[Message], to: &Receivers) -> Result<Room, Error> {
+        let Some((app_id, to)) = self.receivers(messages, to) else { return Ok(Room::default()) };
+        let messages: Vec<_> =
+            messages.iter().filter_map(|message| Some(self.queued(message, body(message)?))).collect();
+        let SpareRoom { receivers, messages, bytes, full } = self.outputs.spare(app_id, &messages, to).await?;
+        Ok(Room { receivers, messages, bytes, full: full.into_iter().collect() })
     }
 
-    fn publish_again<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> Receipts<'a> {
-        Box::pin(async move {
-            let nobody = || vec![Receipt::default(); messages.len()];
-            let Some((app_id, to)) = self.receivers(messages, to) else { return Ok(nobody()) };
-            let queued: Option<Vec<_>> =
-                messages.iter().map(|message| Some(self.queued(message, body(message)?))).collect();
-            // What was recorded as JSON can be written as JSON.
-            let Some(queued) = queued else { return Ok(nobody()) };
-            let recipients = self.outputs.publish_behind(app_id, &queued, to).await?;
-            Ok(recipients.into_iter().map(receipt).collect())
-        })
+    async fn publish_again(&self, messages: &[Message], to: &Receivers) -> Result<Vec<Receipt>, Error> {
+        let nobody = || vec![Receipt::default(); messages.len()];
+        let Some((app_id, to)) = self.receivers(messages, to) else { return Ok(nobody()) };
+        let queued: Option<Vec<_>> =
+            messages.iter().map(|message| Some(self.queued(message, body(message)?))).collect();
+        // What was recorded as JSON can be written as JSON.
+        let Some(queued) = queued else { return Ok(nobody()) };
+        let recipients = self.outputs.publish_behind(app_id, &queued, to).await?;
+        Ok(recipients.into_iter().map(receipt).collect())
     }
 
-    fn deliveries<'a>(&'a self, message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
-        Box::pin(async move {
-            let is_it = |queued: &outputs::OutputMessage| message.is_it(queued.body.get(), queued.time);
-            let event = message.event.as_str();
-            let PublishedMessage { dev_id, before, usage, .. } = message;
-            let (identity, accepted_until) = (message.hash(), message.accepted_until());
-            let sought =
-                MessageQuery { dev_id, event, before: *before, identity, accepted_until, is_it: &is_it, usage };
-            let reports = self.outputs.deliveries(&message.app_id, &sought).await?;
-            Ok(reports.into_iter().map(delivery).collect())
-        })
+    async fn deliveries(&self, message: &PublishedMessage) -> Result<Vec<Delivery>, Error> {
+        let is_it = |queued: &outputs::OutputMessage| message.is_it(queued.body.get(), queued.time);
+        let event = message.event.as_str();
+        let PublishedMessage { dev_id, before, usage, .. } = message;
+        let (identity, accepted_until) = (message.hash(), message.accepted_until());
+        let sought = MessageQuery { dev_id, event, before: *before, identity, accepted_until, is_it: &is_it, usage };
+        let reports = self.outputs.deliveries(&message.app_id, &sought).await?;
+        Ok(reports.into_iter().map(delivery).collect())
     }
 }
 

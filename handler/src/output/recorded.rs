@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use api::rest::handler::Delivery;
-use futures::future::BoxFuture;
+use async_trait::async_trait;
 use history::{History, Kind, Loss, NewRecord, Outcome, RecordId};
 use types::Clock;
 
-use super::{Event, Message, Output, PublishReceipt, PublishedMessage, Receipts, Receivers, Room};
+use super::{Event, Message, Output, PublishReceipt, PublishedMessage, Receipt, Receivers, Room};
 use crate::Error;
 
 /// An output whose messages are recorded, too.
@@ -20,6 +20,7 @@ pub struct RecordedOutput {
     pub clock: Arc<dyn Clock>,
 }
 
+#[async_trait]
 impl Output for RecordedOutput {
     fn publish(&self, message: Message) -> PublishReceipt {
         let recorded = self.record(&message);
@@ -31,17 +32,17 @@ impl Output for RecordedOutput {
         }))
     }
 
-    fn room<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
-        self.output.room(messages, to)
+    async fn room(&self, messages: &[Message], to: &Receivers) -> Result<Room, Error> {
+        self.output.room(messages, to).await
     }
 
     /// They are recorded already.
-    fn publish_again<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> Receipts<'a> {
-        self.output.publish_again(messages, to)
+    async fn publish_again(&self, messages: &[Message], to: &Receivers) -> Result<Vec<Receipt>, Error> {
+        self.output.publish_again(messages, to).await
     }
 
-    fn deliveries<'a>(&'a self, message: &'a PublishedMessage) -> BoxFuture<'a, Result<Vec<Delivery>, Error>> {
-        self.output.deliveries(message)
+    async fn deliveries(&self, message: &PublishedMessage) -> Result<Vec<Delivery>, Error> {
+        self.output.deliveries(message).await
     }
 }
 

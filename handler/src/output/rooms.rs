@@ -63,7 +63,7 @@ mod tests {
         atomic::{AtomicUsize, Ordering},
     };
 
-    use futures::future::{BoxFuture, ready};
+    use async_trait::async_trait;
 
     use super::*;
     use crate::output::PublishReceipt;
@@ -71,16 +71,17 @@ mod tests {
     /// Receivers whose room is what a test says, one answer after the other, and then the last again.
     struct Scripted(Mutex<Vec<Room>>, AtomicUsize);
 
+    #[async_trait]
     impl Output for Scripted {
         fn publish(&self, _: Message) -> PublishReceipt {
             PublishReceipt::at_once()
         }
 
-        fn room<'a>(&'a self, _: &'a [Message], _: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
+        async fn room(&self, _: &[Message], _: &Receivers) -> Result<Room, Error> {
             self.1.fetch_add(1, Ordering::Relaxed);
             let mut rooms = self.0.lock().unwrap();
             let room = if rooms.len() > 1 { rooms.remove(0) } else { rooms[0].clone() };
-            Box::pin(ready(Ok(room)))
+            Ok(room)
         }
     }
 
