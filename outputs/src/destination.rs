@@ -78,7 +78,6 @@ impl Destination {
         self.key(part.name(), "/~")
     }
 
-    /// The key of a message in a part.
     pub(crate) fn message(&self, part: Part, id: &str) -> Result<Key, Error> {
         self.key(part.name(), &format!("/{id}"))
     }

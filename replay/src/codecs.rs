@@ -16,7 +16,6 @@ pub struct Codecs {
     of_others: Option<Functions>,
 }
 
-/// The codec of a profile.
 struct ProfileCodec {
     functions: Functions,
     /// True once an uplink had the profile.

@@ -111,7 +111,6 @@ impl Columns {
         Ok(Self { places, encoding, own })
     }
 
-    /// The uplink of a record.
     pub(crate) fn uplink(&self, record: &ByteRecord) -> StoredResult {
         let own = |column| self.own_text(record, column);
         if own(own::Column::Kind)?.is_some_and(|kind| kind != "up") {

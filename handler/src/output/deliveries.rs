@@ -49,7 +49,6 @@ enum Identity {
 }
 
 impl PublishedMessage {
-    /// The message that a record is of.
     pub(crate) fn of(record: &Record, again: Option<Message>, usage: Usage) -> Self {
         let identity = match &record.kind {
             Kind::Uplink => {

@@ -60,7 +60,6 @@ impl Alarm {
         Ok(batch.put(store_keys::alarm(path)?, serde_json::to_vec(self)?))
     }
 
-    /// Deletes it.
     pub(crate) fn delete(&self, batch: Batch, path: DevicePath<'_>) -> Result<Batch, Error> {
         let batch = batch.delete(store_keys::alarm(path)?);
         Ok(match self.place(path)? {

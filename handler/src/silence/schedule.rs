@@ -47,7 +47,6 @@ impl LastLook {
         Self { round, ..self }
     }
 
-    /// Returns true if it had its turn in this round.
     pub(super) fn had_turn(&self, round: u64) -> bool {
         self.round == round
     }

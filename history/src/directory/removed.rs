@@ -85,7 +85,6 @@ impl Removals {
 }
 
 impl Removal {
-    /// One with this name.
     pub(crate) fn named(name: &str, last: RecordId) -> Self {
         let (app_id, dev_id) = match name.split_once(',') {
             Some((app_id, dev_id)) => (app_id, Some(dev_id.to_owned())),

@@ -63,7 +63,6 @@ macro_rules! view {
 }
 
 impl<'a> View<'a> {
-    /// A new record with its id.
     pub(crate) fn of_new(id: RecordId, new: &'a NewRecord<'a>) -> Self {
         view!(id, new, (new.functions.as_ref(), new.limits.as_ref()), {
             payload: new.payload,

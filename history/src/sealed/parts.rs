@@ -92,7 +92,6 @@ impl Parts {
         self.bytes
     }
 
-    /// The bytes of a range.
     pub(super) fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
         self.need(slice::from_ref(&range))?;
         self.state.lock().find(&range).ok_or_else(not_fetched)

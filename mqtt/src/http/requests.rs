@@ -106,7 +106,6 @@ impl AccessRequests {
         Ok(permissions.is_some_and(|permissions| !reads || permissions.may_read()))
     }
 
-    /// Returns true if a client may publish on a topic.
     pub(crate) async fn may_publish(&self, username: &str, client_id: &str, topic: &str) -> Result<bool, Refusal> {
         let permissions = self.permissions(username, client_id).await?;
         Ok(permissions.is_some_and(|permissions| permissions.may_publish(topic)))

@@ -59,7 +59,6 @@ pub(super) fn write_line(out: &mut Vec<u8>, uplink: &RecordedUplink, checked: &C
     out.push(b'\n');
 }
 
-/// The row of an uplink.
 pub(super) fn row(uplink: &RecordedUplink, checked: &Checked) -> OutputRow {
     let json = |object: Option<&RawValue>| object.map(RawValue::get).unwrap_or_default().to_owned();
     OutputRow {

@@ -39,7 +39,6 @@ pub(crate) struct Queue<T> {
     long_running: usize,
 }
 
-/// The jobs of one priority.
 struct PriorityJobs<T> {
     fair: OwnerQueue<T>,
     /// The fuel that they have used, times its weight.

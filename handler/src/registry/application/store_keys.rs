@@ -123,7 +123,6 @@ pub(crate) fn counted_dev_id_of(counters: &Key) -> Result<DevId, Error> {
     Ok(counters.path().strip_prefix("handler/frame-counters/").unwrap_or_default().parse()?)
 }
 
-/// The alarm of a device.
 pub(crate) fn alarm(DevicePath { app_id, dev_id }: DevicePath<'_>) -> Result<Key, Error> {
     key(app_id, &format!("alarm/{dev_id}"))
 }

@@ -105,7 +105,6 @@ impl VersionList {
         self.0.last()
     }
 
-    /// All versions, the newest first.
     pub(super) fn into_newest_first(mut self) -> Vec<FunctionsVersion> {
         self.0.sort_by_key(|version| Reverse(version.number));
         self.0

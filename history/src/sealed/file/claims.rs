@@ -77,7 +77,6 @@ pub(super) fn page_locations(description: &[u8]) -> Result<Vec<PageLocation>> {
     Ok(decode_offset_index(description)?.page_locations().clone())
 }
 
-/// The header of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PageHeader {
     /// Its own length in bytes.

@@ -24,7 +24,6 @@ pub(super) const FILE: &[(i16, Form)] = &[
 /// Where the pages of a column are.
 pub(super) const OFFSET_INDEX: &[(i16, Form)] = &[(1, List(&PAGE_LOCATION)), (2, List(&Number))];
 
-/// The header of a page.
 pub(super) const PAGE_HEADER: &[(i16, Form)] = &[
     (1, Number),
     (2, Number),

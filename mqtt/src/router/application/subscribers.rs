@@ -123,7 +123,6 @@ impl Subscribers {
         true
     }
 
-    /// Adds a session.
     pub(super) fn add(&mut self, id: Arc<str>, session_owner: SessionOwner, memory: SessionBytes) -> Arc<Session> {
         self.last_number += 1;
         let counters = Arc::clone(&self.counters);

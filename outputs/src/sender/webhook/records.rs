@@ -69,7 +69,6 @@ struct Secrets {
 
 type Records = BTreeMap<WebhookId, WebhookRecord>;
 
-/// Webhooks in the store.
 pub(crate) struct StoredWebhooks {
     store: Arc<dyn Store>,
     keys: SealingKeys,

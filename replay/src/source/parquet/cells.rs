@@ -123,7 +123,6 @@ impl Cell {
         }
     }
 
-    /// As a text, if it is one.
     pub(super) fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(bytes) | Self::Bytes(bytes) => str::from_utf8(bytes).ok(),

@@ -20,7 +20,6 @@ pub(super) fn generator() -> SchemaGenerator {
     settings().into_generator()
 }
 
-/// The schema of a `T` in a request.
 pub(super) fn for_request<T: JsonSchema>(context: &mut GenContext) -> Schema {
     let mut generator = generator();
     let schema = generator.subschema_for::<T>();
@@ -49,7 +48,6 @@ pub(super) fn for_query<T: JsonSchema>() -> Schema {
     schema
 }
 
-/// The schema of a `T` in a response.
 pub(super) fn for_response<T: JsonSchema>(context: &mut GenContext) -> Schema {
     let settings = settings().for_serialize().with_transform(RecursiveTransform(leave_out_null));
     let mut generator = settings.into_generator();

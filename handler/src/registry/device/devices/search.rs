@@ -37,7 +37,6 @@ pub(crate) struct DeviceSearch {
     pub(crate) limit: usize,
 }
 
-/// The order of devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeviceOrder {
     Id,

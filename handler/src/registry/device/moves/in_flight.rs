@@ -88,7 +88,6 @@ impl Arriving {
     }
 }
 
-/// Returns true if a claim is of a device that moves.
 pub(in crate::registry::device) fn is_moving(claim: &Entry) -> bool {
     claim.value.starts_with(MOVING.as_bytes())
 }
