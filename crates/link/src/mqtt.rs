@@ -2,7 +2,7 @@
 //! messages out that count as published once the broker has confirmed them.
 //!
 //! Each connection starts anew: messages that were unfinished on the last one are repeated from here (out) or by the
-//! broker (in). [`Connection`] is one of them, for clients that do both.
+//! broker (in). [`BrokerConnection`] is one of them, for clients that do both.
 
 mod connection;
 mod endpoint;
@@ -16,7 +16,7 @@ mod repeats;
 mod subscriber;
 
 pub use self::{
-    connection::{Acknowledger, Connection},
+    connection::{Acknowledger, BrokerConnection},
     endpoint::{BrokerUrl, Endpoint},
     lost::Lost,
     outbox::PublishError,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use link::mqtt::Connection;
+use link::mqtt::BrokerConnection;
 use tokio::sync::oneshot;
 
 use super::connect::SERVICE;
@@ -48,7 +48,7 @@ impl Downlinks {
     }
 
     /// Sends as many as the broker and the connection take.
-    pub(super) fn send(&mut self, connection: &mut Connection) {
+    pub(super) fn send(&mut self, connection: &mut BrokerConnection) {
         while connection.has_room()
             && let Some(packet) = self.free_packet()
             && let Some(downlink) = self.waiting.pop_front()

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use futures::future::BoxFuture;
 use link::{
     backoff::Backoff,
-    mqtt::{Connection, Endpoint, Event, Lost, Protocol, Role},
+    mqtt::{BrokerConnection, Endpoint, Event, Lost, Protocol, Role},
 };
 use tokio::time::Sleep;
 
@@ -30,9 +30,9 @@ pub(super) struct Link {
 }
 
 enum LinkState {
-    Connected(Box<Connection>),
+    Connected(Box<BrokerConnection>),
     Waiting(Pin<Box<Sleep>>),
-    Connecting(BoxFuture<'static, Result<Connection, Lost>>),
+    Connecting(BoxFuture<'static, Result<BrokerConnection, Lost>>),
 }
 
 impl Link {
@@ -48,7 +48,7 @@ impl Link {
     }
 
     /// The connection, while there is one.
-    pub(super) fn connection(&mut self) -> Option<&mut Connection> {
+    pub(super) fn connection(&mut self) -> Option<&mut BrokerConnection> {
         match &mut self.state {
             LinkState::Connected(connection) => Some(connection),
             LinkState::Waiting(_) | LinkState::Connecting(_) => None,
@@ -91,6 +91,6 @@ impl Link {
     }
 }
 
-async fn connect(endpoint: Endpoint) -> Result<Connection, Lost> {
-    Connection::open(&endpoint, Protocol::V4, Role::Program).await
+async fn connect(endpoint: Endpoint) -> Result<BrokerConnection, Lost> {
+    BrokerConnection::open(&endpoint, Protocol::V4, Role::Program).await
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use link::mqtt::Connection;
+use link::mqtt::BrokerConnection;
 use tokio::sync::oneshot;
 use types::{AppId, Kind};
 
@@ -46,7 +46,7 @@ impl Subscriptions {
     }
 
     /// Subscribes to the wanted filters, and unsubscribes from all others.
-    pub(super) fn update(&mut self, wanted: &[String], connection: &mut Connection) {
+    pub(super) fn update(&mut self, wanted: &[String], connection: &mut BrokerConnection) {
         let wanted = widest(wanted);
         let added: Vec<_> = wanted.iter().filter(|filter| !self.held.contains_key(**filter)).collect();
         // In this order, so that no message is missed in between.

@@ -31,7 +31,7 @@ const READ_BYTES_MIN: usize = 4 * 1024;
 const READ_BYTES_MAX: usize = 64 * 1024;
 
 /// An accepted connection. Futures of its methods may be dropped at any time.
-pub struct Connection {
+pub struct BrokerConnection {
     reader: ReadHalf<Box<dyn Socket>>,
     input: BytesMut,
     events: VecDeque<Event>,
@@ -82,7 +82,7 @@ impl Drop for Acknowledger {
     }
 }
 
-impl Connection {
+impl BrokerConnection {
     /// Connects; the first event is [`Event::Connected`].
     pub async fn open(endpoint: &Endpoint, protocol: Protocol, role: Role) -> Result<Self, Lost> {
         let opening = timeout(CONNECT_TIMEOUT, Self::try_open(endpoint, protocol, role));
@@ -216,7 +216,7 @@ mod tests {
     const KEEP_ALIVE: Duration = Duration::from_secs(packet::KEEP_ALIVE_S as u64);
 
     /// A connection with MQTT 3.1.1, and the broker's end of it.
-    async fn connect() -> (Connection, DuplexStream) {
+    async fn connect() -> (BrokerConnection, DuplexStream) {
         let settings = Remote { url: "mqtt://localhost".into(), ..Remote::default() };
         let endpoint = Endpoint::new(&settings, "mqtt", "me".into()).unwrap();
         let (ours, mut broker) = tokio::io::duplex(1024);
@@ -225,7 +225,8 @@ mod tests {
             broker.write_all(&CONNACK).await.unwrap();
         };
         let role = Role::Subscriber { in_flight_max: 10, keeps_session: true };
-        let (connection, ()) = tokio::join!(Connection::over(Box::new(ours), &endpoint, Protocol::V4, role), accept);
+        let (connection, ()) =
+            tokio::join!(BrokerConnection::over(Box::new(ours), &endpoint, Protocol::V4, role), accept);
         let mut connection = connection.unwrap();
         assert!(matches!(connection.next().await, Ok(Event::Connected(_))));
         (connection, broker)
@@ -238,7 +239,7 @@ mod tests {
     }
 
     /// Returns the reason why a connection ends on which nothing but pings is answered.
-    async fn reason(connection: &mut Connection) -> String {
+    async fn reason(connection: &mut BrokerConnection) -> String {
         loop {
             match connection.next().await {
                 Ok(event) => assert!(matches!(event, Event::Pong), "{event:?}"),
@@ -312,7 +313,7 @@ mod tests {
     }
 
     /// The packets of the next acknowledgements that the broker gets.
-    async fn acknowledged<const N: usize>(connection: &mut Connection, broker: &mut DuplexStream) -> [u16; N] {
+    async fn acknowledged<const N: usize>(connection: &mut BrokerConnection, broker: &mut DuplexStream) -> [u16; N] {
         let mut packets = [[0; 4]; N];
         for packet in &mut packets {
             connection.write_until(broker.read_exact(packet)).await.unwrap().unwrap();

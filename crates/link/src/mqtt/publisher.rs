@@ -10,7 +10,7 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    connection::Connection,
+    connection::BrokerConnection,
     endpoint::Endpoint,
     lost::Lost,
     outbox::{Outbox, Publication, PublishError},
@@ -66,7 +66,7 @@ impl Task {
         let (mut backoff, mut choice, mut is_failing) = (Backoff::default(), ProtocolChoice::default(), false);
         let mut fruitless = Backoff::default();
         loop {
-            let lost = match Connection::open(&self.endpoint, choice.next(), Role::Publisher).await {
+            let lost = match BrokerConnection::open(&self.endpoint, choice.next(), Role::Publisher).await {
                 Ok(mut connection) => match self.serve(&mut connection).await {
                     Some(lost) => lost,
                     None => return connection.disconnect().await,
@@ -91,7 +91,7 @@ impl Task {
     }
 
     /// Publishes until the connection is lost; `None` when nobody can publish any more.
-    async fn serve(&mut self, connection: &mut Connection) -> Option<Lost> {
+    async fn serve(&mut self, connection: &mut BrokerConnection) -> Option<Lost> {
         let mut added = Vec::new();
         loop {
             let overdue_at = self.outbox.overdue_at();

@@ -18,7 +18,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use self::task::Task;
 use super::{
-    connection::Connection, endpoint::Endpoint, lost::Lost, packet::Role, protocol::Protocol, repeats::Repeats,
+    connection::BrokerConnection, endpoint::Endpoint, lost::Lost, packet::Role, protocol::Protocol, repeats::Repeats,
 };
 use crate::{
     connection_state::{ConnectionWatch, connection_state},
@@ -190,7 +190,7 @@ impl Subscriber {
 pub async fn end_session(endpoint: &Endpoint) -> bool {
     let role = Role::Subscriber { in_flight_max: 1, keeps_session: false };
     for protocol in [Protocol::V5, Protocol::V4] {
-        if let Ok(connection) = Connection::open(endpoint, protocol, role).await {
+        if let Ok(connection) = BrokerConnection::open(endpoint, protocol, role).await {
             connection.disconnect().await;
             return true;
         }

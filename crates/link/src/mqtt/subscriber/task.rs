@@ -20,7 +20,7 @@ use crate::{
     connection_state::ConnectionReporter,
     delivery::{Ack, Delivery},
     mqtt::{
-        connection::Connection,
+        connection::BrokerConnection,
         endpoint::Endpoint,
         lost::Lost,
         packet::{Event, PACKET_BYTES_MAX, Received, Role},
@@ -63,7 +63,7 @@ impl<F: Fn(Delivery)> Task<F> {
         let role = Role::Subscriber { in_flight_max, keeps_session };
         loop {
             let opened = tokio::select! {
-                opened = Connection::open(&self.endpoint, choice.next(), role) => opened,
+                opened = BrokerConnection::open(&self.endpoint, choice.next(), role) => opened,
                 () = self.drained.cancelled() => return,
             };
             let (has_connected, lost) = match opened {
@@ -89,7 +89,7 @@ impl<F: Fn(Delivery)> Task<F> {
     }
 
     /// Receives until the connection is lost; `None` when the subscription is drained.
-    async fn serve(&mut self, connection: &mut Connection) -> Option<Lost> {
+    async fn serve(&mut self, connection: &mut BrokerConnection) -> Option<Lost> {
         loop {
             let event = tokio::select! {
                 event = connection.next() => event,
@@ -109,7 +109,7 @@ impl<F: Fn(Delivery)> Task<F> {
         }
     }
 
-    async fn handle(&mut self, event: Event, connection: &mut Connection) -> Result<(), Lost> {
+    async fn handle(&mut self, event: Event, connection: &mut BrokerConnection) -> Result<(), Lost> {
         match event {
             Event::Connected(broker) => {
                 self.late_until = broker.has_session.then(|| Instant::now() + LATE_TIME);
@@ -138,7 +138,7 @@ impl<F: Fn(Delivery)> Task<F> {
         Ok(())
     }
 
-    fn subscribe(&self, connection: &mut Connection) -> Result<(), Lost> {
+    fn subscribe(&self, connection: &mut BrokerConnection) -> Result<(), Lost> {
         let Subscription { filters, group, .. } = &self.subscription;
         if let Some(group) = group {
             let shared: Vec<_> = filters.iter().map(|filter| format!("$share/{}/{filter}", group.name)).collect();
@@ -192,7 +192,7 @@ impl<F: Fn(Delivery)> Task<F> {
     }
 
     /// Hands a message on. When too many are in progress, it waits, and so do the broker's next messages.
-    async fn receive(&mut self, received: Received, connection: &mut Connection) -> Result<(), Lost> {
+    async fn receive(&mut self, received: Received, connection: &mut BrokerConnection) -> Result<(), Lost> {
         self.received.fetch_add(1, Ordering::Relaxed);
         let Received { topic, payload, packet, is_duplicate, is_retained } = received;
         if self.draining.is_cancelled() {
@@ -234,7 +234,7 @@ impl<F: Fn(Delivery)> Task<F> {
     async fn permit(
         &self,
         packet: Option<u16>,
-        connection: &mut Connection,
+        connection: &mut BrokerConnection,
     ) -> Result<Option<OwnedSemaphorePermit>, Lost> {
         if let Ok(permit) = self.in_flight.clone().try_acquire_owned() {
             return Ok(Some(permit));
