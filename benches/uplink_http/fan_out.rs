@@ -38,7 +38,7 @@ struct Account {
     credentials: Option<(String, String)>,
 }
 
-/// What the subscribers have received.
+/// Deliveries that the subscribers have received.
 #[derive(Default)]
 struct Received {
     deliveries: AtomicUsize,

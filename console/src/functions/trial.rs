@@ -13,7 +13,7 @@ use crate::Result;
 
 /// Number of messages on which functions are tried.
 pub(crate) const MESSAGES_MAX: usize = 10;
-/// What the handler puts before the reason for which a function failed. Stored failures go without it.
+/// The text that the handler puts before the reason for which a function failed. Stored failures go without it.
 const REFUSED: &str = "payload function not valid: ";
 
 /// Result of functions for a message, beside the one of others, or the one when it arrived.

@@ -1,4 +1,4 @@
-//! What keeps codecs from being read, or reports from being written.
+//! Reasons why codecs cannot be read, or reports cannot be written.
 
 use std::io;
 

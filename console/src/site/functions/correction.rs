@@ -73,13 +73,13 @@ struct Progress {
     published: u64,
 }
 
-/// What came of a part.
+/// The result of a part.
 struct PartView {
     examined: u64,
     counts: Vec<(u64, Verdict)>,
     already_corrected: u64,
     failures: Vec<FailureRow>,
-    /// Why some corrections did not arrive everywhere.
+    /// The reason why some corrections did not arrive everywhere.
     refusals: Vec<String>,
     unwanted: u64,
     unreadable: Vec<String>,

@@ -1,4 +1,4 @@
-//! What only history knows of when a device was heard, and what it had counted: uplinks of bridges and simulated ones
+//! When a device was last heard and its counters, as only history knows them: uplinks of bridges and simulated ones
 //! change no record of a device.
 
 use api::{device::NewestUplinksRequest, history::Record};

@@ -8,7 +8,7 @@ use super::protocol::Protocol;
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct Lost {
-    /// What to tell people.
+    /// The reason, for people.
     pub reason: String,
     /// The name of the code with which the broker refused the connection, such as `NotAuthorized`.
     pub refusal: Option<String>,

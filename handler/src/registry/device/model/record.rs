@@ -86,7 +86,7 @@ fn damaged(source: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::DeviceRecord(Box::new(source))
 }
 
-/// What the sealed keys of a device belong to.
+/// The associated data of the sealed keys, which belong to one device.
 fn aad(device: &Device) -> String {
     format!("device {}:{}", device.app_id, device.dev_id)
 }
