@@ -5,9 +5,10 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    time::Instant,
 };
 
-use testing::MqttClient;
+use testing::{MqttClient, PATIENCE};
 
 use crate::harness::{
     PASSWORD,
@@ -121,6 +122,18 @@ fn collect(process: &ServerProcess) -> String {
     get(process.place("metrics")).split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
+/// Reads the metrics until nothing waits any more, or for as long as a test may take.
+fn collect_idle(process: &ServerProcess) -> String {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let text = collect(process);
+        let waiting = text.lines().filter(|line| line.starts_with("airlock_") && line.contains("_waiting"));
+        if waiting.map(|line| line.rsplit(' ').next()).all(|value| value == Some("0")) || Instant::now() > end {
+            return text;
+        }
+    }
+}
+
 /// Checks that each reported metric is documented, and has its help and its type once.
 fn check_declarations(text: &str) {
     let declared = |what: &str| -> Vec<String> {
@@ -188,7 +201,7 @@ fn every_reported_metric_is_documented_and_has_help_and_a_type() {
     ] {
         process.type_command(dir.path(), arguments, input);
     }
-    let text = collect(&process);
+    let text = collect_idle(&process);
     check_declarations(&text);
     check_reference(&text);
     for expected in [
