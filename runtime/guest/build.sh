@@ -128,6 +128,7 @@ check() {
         cmp "$work/$file" "$guest/../$file" || fail "$file is not what its sources give; run build.sh and commit"
     done
     write_sums >"$target/checked"
+    cmp "$target/checked" "$guest/../guest.sums" || fail "a file has changed since guest.sums was written; run build.sh and commit"
     echo "guest.wasm and its machine code are what their sources give"
 }
 

@@ -61,6 +61,7 @@ check() {
     compile
     cmp "$target/browser.wasm" "$crate/../browser.wasm" || fail "browser.wasm is not what its sources give; run build.sh and commit"
     write_sums >"$target/browser.checked"
+    cmp "$target/browser.checked" "$crate/../browser.sums" || fail "a file has changed since browser.sums was written; run build.sh and commit"
     echo "browser.wasm is what its sources give"
 }
 
