@@ -9,8 +9,11 @@ use types::{Kind, Kinded};
 
 use crate::{Console, Error, Result, services::Access};
 
-/// Time after which a part ends with its next report.
-const PART_TIME: Duration = Duration::from_secs(5);
+/// Time after which a part ends with its next report, in seconds. The handler ends it: it would have begun the next
+/// report when we hang up, and what it corrects for that would not be counted.
+const PART_SECONDS: u32 = 5;
+/// Maximum time of a part at a handler that knows no such time yet.
+const PART_TIME_MAX: Duration = Duration::from_secs(30);
 /// Maximum time until a report, which may wait for receivers that have no room.
 const REPORT_TIME_MAX: Duration = Duration::from_secs(45);
 /// Maximum time until the part before has ended, also if somebody has left its page.
@@ -33,20 +36,17 @@ pub(crate) struct CorrectedPart {
 impl Console {
     /// Decodes stored uplinks again, from `body.after` on, for a few seconds.
     pub(crate) async fn correct_part(&self, access: &Access, body: &DecodeAgain) -> Result<CorrectedPart> {
-        let mut reports = self.begin_part(access, body).await?;
-        let until = Instant::now() + PART_TIME;
-        let mut part = CorrectedPart { next: body.after.clone(), ..CorrectedPart::default() };
-        while part.stopped.is_empty() && !part.is_last {
+        let body = DecodeAgain { seconds_max: PART_SECONDS, ..body.clone() };
+        let mut reports = self.begin_part(access, &body).await?;
+        let until = Instant::now() + PART_TIME_MAX;
+        let mut part = CorrectedPart { next: body.after, ..CorrectedPart::default() };
+        while part.stopped.is_empty() && !part.found.done && Instant::now() < until {
             match timeout(REPORT_TIME_MAX, reports.next()).await {
                 Ok(Ok(Some(report))) if report.error.is_empty() => part.add(report),
                 Ok(Ok(Some(report))) => part.stopped = report.error,
                 Ok(Ok(None)) => "the connection to the handler was lost".clone_into(&mut part.stopped),
                 Ok(Err(error)) => part.stopped = error.to_string(),
                 Err(_) => part.stopped = format!("the handler said nothing for {} s", REPORT_TIME_MAX.as_secs()),
-            }
-            // Not within a report: what was corrected since the last one would not be counted.
-            if Instant::now() >= until {
-                break;
             }
         }
         Ok(part)
@@ -69,7 +69,7 @@ impl CorrectedPart {
         if !report.next.is_empty() {
             report.next.clone_into(&mut self.next);
         }
-        self.is_last = report.done;
+        self.is_last = report.done && !report.is_cut;
         self.found.add(report);
     }
 }

@@ -348,3 +348,43 @@ async fn a_full_queue_gets_no_corrections_and_loses_nothing_live() {
     }
     network.stack.stop().await;
 }
+
+// Conformance: Stored uplinks are decoded again with other functions
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_ends_with_the_report_after_its_time() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    owner.set_functions([RIGHT, "", ""]).await.unwrap();
+    // The second correction is published after a second.
+    let part = json!({"write": true, "publish": true, "publish_per_s": 1, "seconds_max": 1});
+    let (_, reports) = decode(&network, &owner, part).await;
+    assert_eq!(reports[1], json!({"is_cut": true, "done": true}), "{reports:?}");
+    let rest = decode(&network, &owner, json!({"after": reports[0]["next"], "seconds_max": 1})).await;
+    assert_eq!(rest, (200, vec![json!({"done": true})]));
+}
+
+// Conformance: Stored uplinks are decoded again with other functions
+#[tokio::test(flavor = "multi_thread")]
+async fn a_correction_whose_caller_hangs_up_is_not_published_twice() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    owner.set_functions([RIGHT, "", ""]).await.unwrap();
+    let mut listener = owner.listen(&network).await;
+    let url = format!("{}/applications/{}/history/decode", network.handler_http(), owner.app_id);
+    let request = reqwest::Client::new().post(url).header("authorization", owner.token.to_header());
+    let slow = json!({"write": true, "publish": true, "publish_per_s": 1});
+    let response = tokio::spawn(request.json(&slow).send());
+    let (_, first) = next(&mut listener).await;
+    // It waits for the next second now.
+    response.abort();
+    _ = response.await;
+    let fast = json!({"write": true, "publish": true, "publish_per_s": 1000});
+    let reports = loop {
+        match decode(&network, &owner, fast.clone()).await {
+            (409, _) => tokio::task::yield_now().await,
+            (status, reports) => break (status, reports),
+        }
+    };
+    let (_, second) = next(&mut listener).await;
+    assert_ne!(first["corrects"], second["corrects"], "{reports:?}");
+}

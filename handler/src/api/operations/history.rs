@@ -130,7 +130,7 @@ impl Operations {
         let is_change = sent.changes();
         turns.charge_memory(DECODE_BYTES_MAX)?;
         let SentDecodeAgain { has_recorded_limits, compares_live, per_device, is_written, published_per_s, .. } = sent;
-        let SentDecodeAgain { query, functions, .. } = sent;
+        let SentDecodeAgain { query, functions, time_max, .. } = sent;
         let app_id = query.app_id.clone();
         if is_written && !self.history.keeps(&app_id) {
             return Err(Error::invalid("Write", "history keeps nothing of this application: set `history.bytes_max`"));
@@ -152,7 +152,7 @@ impl Operations {
         }
         let compared = if compares_live { Some(Arc::new(self.applications.get(&app_id).await?)) } else { None };
         let again =
-            DecodeAgain { query, functions, has_recorded_limits, compared, per_device, is_written, published_per_s };
+            DecodeAgain { query, functions, has_recorded_limits, compared, per_device, published_per_s, time_max };
         // It gives the next revision to what it finds.
         let running = if is_written { Some(self.corrections.begin("a correction", &app_id).await?) } else { None };
         let (uplinks, history) = (self.uplinks.clone(), self.history.clone());

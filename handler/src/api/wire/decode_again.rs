@@ -1,6 +1,6 @@
 //! Requests to decode stored uplinks again, and reports on them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use ::history::Query;
 use api::{history as message, rest::handler as body};
@@ -26,6 +26,7 @@ pub(crate) struct SentDecodeAgain {
     pub(crate) per_device: Option<usize>,
     pub(crate) is_written: bool,
     pub(crate) published_per_s: Option<u32>,
+    pub(crate) time_max: Option<Duration>,
 }
 
 /// Selects the functions to run.
@@ -85,6 +86,7 @@ impl SentDecodeAgain {
             per_device: (per_device > 0).then_some(per_device as usize),
             is_written: write,
             published_per_s: publish.then_some(per_s),
+            time_max: (body.seconds_max > 0).then(|| Duration::from_secs(body.seconds_max.into())),
         })
     }
 
@@ -109,6 +111,7 @@ impl SentDecodeAgain {
             write: message.write,
             publish: message.publish,
             publish_per_s: message.publish_per_s,
+            seconds_max: message.seconds_max,
         };
         Self::parse(app_id, body)
     }

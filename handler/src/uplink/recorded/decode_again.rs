@@ -11,16 +11,18 @@ use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     mem,
     sync::Arc,
+    time::Duration,
 };
 
 use api::rest::handler::DecodeReport;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use history::{History, Query};
 use server::{serve::PartTurns, usage::Usage};
+use tokio::time::Instant;
 
 pub(crate) use self::source::DECODE_BYTES_MAX;
 use self::{
-    correct::Corrector,
+    correct::{Corrected, Corrector},
     rerun::{Decoding, Rerun},
     source::{Batch, StoredUplinks},
 };
@@ -60,17 +62,17 @@ pub(crate) struct DecodeAgain {
     pub(crate) compared: Option<Arc<Application>>,
     /// Maximum number of uplinks of each device, from the newest on; none for all, from the oldest on.
     pub(crate) per_device: Option<usize>,
-    /// True to keep changed results as corrections.
-    pub(crate) is_written: bool,
     /// Maximum number of corrections published each second; none to publish none.
     pub(crate) published_per_s: Option<u32>,
+    /// Time after which it ends with its next report.
+    pub(crate) time_max: Option<Duration>,
 }
 
 /// The parts of the handler that decode again.
 pub(crate) struct Parts {
     pub(crate) uplinks: Arc<Uplinks>,
     pub(crate) history: Arc<History>,
-    /// Ends when all is decoded; none for what may run beside others.
+    /// Ends when all is corrected; none for what corrects nothing, and may run beside others.
     pub(crate) running: Option<Running>,
     /// Receives the cost of running the functions.
     pub(crate) usage: Usage,
@@ -84,16 +86,19 @@ pub(crate) fn decode_again(
     parts: Parts,
     again: &DecodeAgain,
 ) -> impl Stream<Item = Result<DecodeReport, Error>> + Send + use<> {
+    let (source, rerun) = (StoredUplinks::new(&parts.history, again), Arc::new(Rerun::new(&parts, again)));
+    let corrector = |running| Corrector::new((parts.uplinks, parts.history), running, again.published_per_s);
     let decoder = Decoder {
-        source: StoredUplinks::new(&parts.history, again),
-        rerun: Arc::new(Rerun::new(&parts, again)),
-        corrector: Corrector::new((parts.uplinks, parts.history), parts.running, again),
+        source,
+        rerun,
+        corrector: parts.running.map(corrector),
         waiting: VecDeque::new(),
         decoded: Vec::new(),
         failed: None,
         unreadable_files: BTreeSet::new(),
         unchecked_files: BTreeMap::new(),
         is_cut: false,
+        ends: again.time_max.map(|time_max| Instant::now() + time_max),
         _memory: parts.memory,
     };
     stream::try_unfold(Some(decoder), async |decoder| {
@@ -112,7 +117,8 @@ pub(crate) fn decode_again(
 struct Decoder {
     source: StoredUplinks,
     rerun: Arc<Rerun>,
-    corrector: Corrector,
+    /// None if nothing is corrected.
+    corrector: Option<Corrector>,
     /// Uplinks of a batch that have not run yet.
     waiting: VecDeque<StoredUplink>,
     /// Those that have run, and are not in a report yet.
@@ -125,15 +131,21 @@ struct Decoder {
     unchecked_files: BTreeMap<String, u64>,
     /// True if there are more uplinks than are looked at.
     is_cut: bool,
+    /// When it ends with its next report.
+    ends: Option<Instant>,
     _memory: PartTurns,
 }
 
 impl Decoder {
-    /// Decodes the next uplinks and reports on them; none after the last one. Fails if they cannot be read, decoded or
+    /// Decodes the next uplinks and reports on them; none after the last one, or when the time is over. Fails if they cannot be read, decoded or
     /// corrected.
     async fn next(&mut self) -> Result<Option<DecodeReport>, Error> {
         if let Some(error) = self.failed.take() {
             return Err(error);
+        }
+        if self.ends.is_some_and(|ends| Instant::now() >= ends) {
+            self.is_cut = true;
+            return Ok(None);
         }
         while self.decoded.is_empty() && self.waiting.is_empty() {
             let Some(batch) = self.source.next().await? else { return Ok(None) };
@@ -153,11 +165,17 @@ impl Decoder {
     /// to report before.
     async fn correct(&mut self) -> Result<DecodeReport, Error> {
         let mut report = DecodeReport::default();
-        let (done, result) = self.corrector.correct(&self.decoded, &mut report).await;
-        if done == 0 {
-            result?;
-        } else {
-            self.failed = result.err();
+        let mut done = self.decoded.len();
+        if let Some(corrector) = self.corrector.take() {
+            let corrected = corrector.run(mem::take(&mut self.decoded)).await?;
+            let Corrected { corrector, decodings, result, .. } = corrected;
+            (self.corrector, self.decoded) = (Some(corrector), decodings);
+            (done, report) = (corrected.done, corrected.report);
+            if done == 0 {
+                result?;
+            } else {
+                self.failed = result.err();
+            }
         }
         let decodings: Vec<_> = self.decoded.drain(..done).collect();
         summary::add_all(&mut report, &decodings);

@@ -6,10 +6,10 @@ use api::rest::handler::DecodeReport;
 use futures::future::join_all;
 use history::{History, Loss, Outcome, RecordId};
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 use types::DevicePath;
 
 use super::{
-    DecodeAgain,
     compare::Verdict,
     rerun::{After, Decoding},
     summary,
@@ -18,6 +18,7 @@ use crate::{
     Error,
     output::{Event, Message, Receivers, rooms::Rooms},
     payload::Decoded,
+    registry::device::Device,
     uplink::{
         Uplinks,
         message::message,
@@ -37,36 +38,60 @@ const WRITTEN_BYTES_MAX: usize = 4 << 20;
 pub(super) struct Corrector {
     uplinks: Arc<Uplinks>,
     history: Arc<History>,
-    running: Option<Running>,
-    is_written: bool,
+    running: Running,
+    /// None to publish none.
     published_per_s: Option<u32>,
     rooms: Rooms,
     /// When the next one may be published.
     next_publish: Instant,
+    /// Cancelled when nobody waits for the corrections any more.
+    stop: CancellationToken,
+}
+
+/// What became of uplinks.
+pub(super) struct Corrected {
+    pub(super) corrector: Corrector,
+    pub(super) decodings: Vec<Decoding>,
+    /// How many of them were looked at.
+    pub(super) done: usize,
+    pub(super) report: DecodeReport,
+    /// Why it ended, if that was too early.
+    pub(super) result: Result<(), Error>,
 }
 
 impl Corrector {
     pub(super) fn new(
         (uplinks, history): (Arc<Uplinks>, Arc<History>),
-        running: Option<Running>,
-        again: &DecodeAgain,
+        running: Running,
+        published_per_s: Option<u32>,
     ) -> Self {
         let rooms = Rooms::new(uplinks.output.clone(), Receivers::All);
-        let DecodeAgain { is_written, published_per_s, .. } = *again;
-        Self { uplinks, history, running, is_written, published_per_s, rooms, next_publish: Instant::now() }
+        let (next_publish, stop) = (Instant::now(), CancellationToken::new());
+        Self { uplinks, history, running, published_per_s, rooms, next_publish, stop }
     }
 
-    /// Corrects those that are decoded, and differ from what they were, for a few seconds at most. Returns how many of
-    /// all were looked at, and why it ended if that was too early. What is published may be published again if it could
-    /// not be kept afterwards.
-    pub(super) async fn correct(
-        &mut self,
-        decodings: &[Decoding],
-        report: &mut DecodeReport,
-    ) -> (usize, Result<(), Error>) {
+    /// Corrects uplinks that differ from what they were, for a few seconds at most. What is published may be published
+    /// again if it could not be kept afterwards.
+    ///
+    /// A task does it: if the caller hangs up, it begins no more, but keeps what it has published before others may
+    /// correct the same, who would publish it again.
+    pub(super) async fn run(mut self, decodings: Vec<Decoding>) -> Result<Corrected, Error> {
+        let stop = self.stop.clone().drop_guard();
+        let task = tokio::spawn(async move {
+            let mut report = DecodeReport::default();
+            let (done, result) = self.correct(&decodings, &mut report).await;
+            Corrected { corrector: self, decodings, done, report, result }
+        });
+        let corrected = task.await.map_err(|error| history::Error::Task(error.into()))?;
+        stop.disarm();
+        Ok(corrected)
+    }
+
+    /// Returns how many of all were looked at, and why it ended if that was too early.
+    async fn correct(&mut self, decodings: &[Decoding], report: &mut DecodeReport) -> (usize, Result<(), Error>) {
         let ends = Instant::now() + CORRECT_TIME_MAX;
         let mut done = 0;
-        while done < decodings.len() && (done == 0 || Instant::now() < ends) {
+        while done < decodings.len() && (done == 0 || Instant::now() < ends) && !self.stop.is_cancelled() {
             let (kept, count, published) = self.begin(decodings.get(done..).unwrap_or_default(), report).await;
             if let Err(error) = wait(kept, report).await {
                 return (done, Err(error));
@@ -95,19 +120,14 @@ impl Corrector {
                 return (kept, looked_at, Ok(()));
             }
             let Some(after) = correctable(decoding) else { continue };
-            if let Err(error) = self.running.as_ref().map_or(Ok(()), Running::check) {
-                return (kept, looked_at, Err(error));
+            match self.publish(decoding, after, report).await {
+                Ok(true) => {}
+                Ok(false) => return (kept, looked_at, Ok(())),
+                Err(error) => return (kept, looked_at, Err(error)),
             }
-            if self.published_per_s.is_some()
-                && let Err(error) = self.publish(decoding, after, report).await
-            {
-                return (kept, looked_at, Err(error));
-            }
-            if self.is_written {
-                self.running.iter().for_each(Running::note_recording);
-                kept.push(self.write(decoding, after));
-                bytes += written_bytes(decoding, after);
-            }
+            self.running.note_recording();
+            kept.push(self.write(decoding, after));
+            bytes += written_bytes(decoding, after);
         }
         (kept, decodings.len(), Ok(()))
     }
@@ -120,33 +140,44 @@ impl Corrector {
         record((&self.history, &self.uplinks.payloads), path, after.application.summary(), result, correction(decoding))
     }
 
-    /// Publishes an uplink where there is room for more than live messages, and waits until the next one may be.
-    async fn publish(&mut self, decoding: &Decoding, after: &After, report: &mut DecodeReport) -> Result<(), Error> {
+    /// Publishes an uplink if that is wanted, where there is room for more than live messages. Returns false if nobody
+    /// waits for it any more.
+    async fn publish(&mut self, decoding: &Decoding, after: &After, report: &mut DecodeReport) -> Result<bool, Error> {
+        self.running.check()?;
+        let Some(per_s) = self.published_per_s else { return Ok(!self.stop.is_cancelled()) };
         let Decoding { original, .. } = decoding;
         let path = DevicePath { app_id: &original.app_id, dev_id: &original.dev_id };
         let Some(device) = self.uplinks.devices.find(path).await? else {
             report.not_published += 1;
-            return Ok(());
+            return Ok(true);
         };
-        let Correction { revision, corrects } = correction(decoding);
-        let mut uplink = message(&device, whole_payload(original), copy(&after.decoded));
-        uplink.is_retry = true;
-        uplink.revision = revision;
-        uplink.corrects = corrects.map(|id| id.to_string()).unwrap_or_default();
-        let version = version_that_ran(after.application.summary(), &after.decoded);
-        uplink.metadata.functions_version = version.filter(|_| self.uplinks.shows_version).unwrap_or_default();
-        let (app_id, dev_id) = (device.app_id, device.dev_id);
-        let message = [Message { app_id, dev_id, event: Event::Up(Box::new(uplink)) }];
-        self.rooms.wait(&message).await?;
+        let message = [self.message(&device, decoding, after)];
+        let stop = self.stop.clone();
+        let Some(room) = stop.run_until_cancelled(self.wait_for_room(&message)).await else { return Ok(false) };
+        room?;
         // That may have taken a minute.
-        self.running.as_ref().map_or(Ok(()), Running::check)?;
+        self.running.check()?;
         let receipts = self.uplinks.output.publish_again(&message, &Receivers::All).await?;
         receipts.into_iter().for_each(|receipt| summary::add_receipt(report, &original.id, receipt));
         // More could push live messages out of the queues of subscribers.
-        let per_s = self.published_per_s.unwrap_or(1).max(1);
-        self.next_publish = self.next_publish.max(Instant::now()) + Duration::from_secs(1) / per_s;
+        self.next_publish = self.next_publish.max(Instant::now()) + Duration::from_secs(1) / per_s.max(1);
+        Ok(true)
+    }
+
+    fn message(&self, device: &Device, decoding: &Decoding, After { application, decoded, .. }: &After) -> Message {
+        let Correction { revision, corrects } = correction(decoding);
+        let mut uplink = message(device, whole_payload(&decoding.original), copy(decoded));
+        uplink.is_retry = true;
+        uplink.revision = revision;
+        uplink.corrects = corrects.map(|id| id.to_string()).unwrap_or_default();
+        let version = version_that_ran(application.summary(), decoded);
+        uplink.metadata.functions_version = version.filter(|_| self.uplinks.shows_version).unwrap_or_default();
+        Message { app_id: device.app_id.clone(), dev_id: device.dev_id.clone(), event: Event::Up(Box::new(uplink)) }
+    }
+
+    async fn wait_for_room(&mut self, message: &[Message]) -> Result<(), Error> {
         sleep_until(self.next_publish).await;
-        Ok(())
+        self.rooms.wait(message).await.map(drop)
     }
 }
 

@@ -69,6 +69,9 @@ pub struct DecodeAgain {
     /// Maximum number of messages to publish each second; 200 if it is omitted.
     #[serde(skip_serializing_if = "is_default")]
     pub publish_per_s: u32,
+    /// Time after which it ends with its next report, in seconds; without end if it is omitted.
+    #[serde(skip_serializing_if = "is_default")]
+    pub seconds_max: u32,
 }
 
 /// Maximum number of places and reasons told apart in a sum of reports.
@@ -136,7 +139,8 @@ pub struct DecodeReport {
     /// bytes of them are not noticed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unchecked_files: BTreeMap<String, u64>,
-    /// With `per_device`, in the last report: whether there are further uplinks, at which nobody looked.
+    /// With `per_device` or `seconds_max`, in the last report: whether there may be further uplinks, at which nobody
+    /// looked.
     #[serde(skip_serializing_if = "is_default")]
     pub is_cut: bool,
     /// Where to go on after this report; omitted in the last one.
