@@ -50,6 +50,21 @@ async fn what_was_typed_comes_back_after_the_login() {
 
 // Conformance: console: functions tried, saved, restored; nothing typed is lost
 #[tokio::test]
+async fn a_correction_goes_on_where_the_login_ended() {
+    let (network, clock) = Network::with_clock(|_| ()).await;
+    let (_alice, visitor) = visitor(&network).await;
+    visitor.get("/console/applications/alice-app/functions").await;
+    clock.advance(EXPIRES);
+    let form = [("do", "correct"), ("version", "2"), ("device", "dev-1"), ("after", "01"), ("examined", "720000")];
+    let page = visitor.post("/console/applications/alice-app/functions/correction", &form).await;
+    assert!(page.html.contains("This was interrupted"), "{}: {}", page.path, page.html);
+    assert_eq!((page.value("after"), page.value("examined")), ("01".to_owned(), "720000".to_owned()));
+    assert!(page.html.contains("720,000 uplinks examined") && page.html.contains(">Go on</button>"), "{}", page.html);
+    assert!(!page.html.contains("go_on"), "nothing is changed before somebody presses the button");
+}
+
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
+#[tokio::test]
 async fn a_long_function_outlives_its_login_and_what_somebody_else_saves_meanwhile() {
     const PATH: &str = "/console/applications/alice-app/functions";
     let (network, clock) = Network::with_clock(|_| ()).await;

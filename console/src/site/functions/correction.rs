@@ -4,7 +4,7 @@
 use api::rest::handler::{DecodeAgain, DecodeReport, Verdicts};
 use askama::Template;
 use axum::response::{IntoResponse, Response};
-use types::Kinded;
+use types::{Kinded, Timestamp};
 
 use super::{
     comparison::{FailureRow, failure_rows},
@@ -104,9 +104,9 @@ impl CorrectionPage {
         self.done.as_ref().is_some_and(|done| !done.is_last && done.stopped.is_empty())
     }
 
-    /// True if something may be begun.
-    fn is_open(&self) -> bool {
-        self.done.as_ref().is_none_or(|done| done.is_last)
+    /// True if there is a part to go on with, also after a login or an outage, rather than something to begin.
+    fn has_rest(&self) -> bool {
+        self.done.as_ref().map_or(!self.form.after.is_empty(), |done| !done.is_last)
     }
 
     /// True if there was a part before the last one.
@@ -119,6 +119,7 @@ impl CorrectionPage {
             (Some(done), _) if !done.stopped.is_empty() => "Stopped",
             (Some(done), true) if done.is_last => "Preview",
             (Some(done), false) if done.is_last => "Corrected",
+            (None, _) => "Stopped",
             (_, true) => "Previewing…",
             (_, false) => "Correcting…",
         }
@@ -220,13 +221,15 @@ pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Correct
 pub(in crate::site) async fn submit(request: InApplication, sent: Sent) -> Result<Response, Failure> {
     let form = CorrectionForm::of(&sent);
     let part = match form.body(&request) {
-        Ok(body) => request.console.correct_part(&request.access, &body).await,
+        Ok(body) => request.console.correct_part(&request.access, &body).await.map(|part| (part, body.since)),
         Err(error) => Err(error),
     };
     match part {
-        Ok(part) => {
+        Ok((part, since)) => {
             let (after, progress) = (part.next.clone(), form.progress.with(&part.found));
-            let form = CorrectionForm { after, progress, ..form };
+            // How long ago means the same in all parts.
+            let since = since.filter(|_| !part.is_last).map_or(form.since, Timestamp::to_rfc3339);
+            let form = CorrectionForm { after, since, progress, ..form };
             let done = Some(PartView::new(part));
             Ok(Page::new(CorrectionPage { done, ..page(&request, form) }).into_response())
         }

@@ -1,6 +1,9 @@
 //! Messages that failed, and were corrected since.
 
+use api::handler::SimulatedUplinkMessage;
+use futures::stream;
 use serde_json::{Value, json};
+use types::Timestamp;
 
 use crate::{
     console::{newest, visitor},
@@ -78,4 +81,24 @@ async fn stored_results_are_corrected_without_the_command_line() {
     assert_eq!(visitor.get(list).await.html.matches("correction 1").count(), 2);
     let corrected = visitor.get("/console/applications/alice-app/functions?done=saved").await;
     assert!(!corrected.html.contains("stored with another result"), "{}", corrected.html);
+}
+
+// Conformance: console: functions tried, saved, restored; nothing typed is lost
+#[tokio::test]
+async fn all_parts_of_a_correction_begin_at_the_same_time() {
+    // As many as take two parts, as 200 are published each second.
+    const UPLINKS: usize = 1200;
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let app_id = alice.app_id.to_string();
+    let uplink = SimulatedUplinkMessage { app_id, dev_id: "dev-1".to_owned(), payload: vec![8], port: 1 };
+    let mut answers = alice.handler.simulate_uplinks(stream::iter(vec![uplink; UPLINKS])).await.unwrap();
+    while answers.next().await.unwrap().is_some() {}
+    alice.set_functions(["function Decoder(bytes) { return { celsius: bytes[0] }; }", "", ""]).await.unwrap();
+    let path = "/console/applications/alice-app/functions/correction";
+    let form = [("do", "correct"), ("version", "2"), ("publish", "1"), ("since", "2h")];
+    let part = visitor.post(path, &form).await;
+    assert!(part.html.contains("Correcting…"), "{}", part.html);
+    let since = part.value("since");
+    assert!(since.parse::<Timestamp>().is_ok(), "{since} would be later in the next part, and pass over uplinks");
 }
